@@ -1,0 +1,61 @@
+CREATE EXTENSION sweep_alloc;
+CREATE EXTENSION pg_buffercache;
+
+-- What the loop gives back must still be what it was: a table that is partly
+-- dirty in the pool while every buffer is handed out many times over.
+CREATE TABLE sweep_alloc_data AS
+  SELECT i, repeat('x', 500) AS padding FROM generate_series(1, 2000) i;
+SELECT sweep_alloc_drain_freelist() >= 0 AS drained;
+SELECT allocations, elapsed_ns > 0 AS measured, started_late_ns
+  FROM sweep_alloc_run(usage => 1, max_allocations => 100000);
+UPDATE sweep_alloc_data SET padding = 'y' WHERE i % 2 = 0;
+SELECT sweep_alloc_exact(100000, 2);
+SELECT count(*), sum(i), sum(length(padding)) FROM sweep_alloc_data;
+CHECKPOINT;
+SELECT sweep_alloc_exact(100000, 0);
+SELECT count(*), sum(i), sum(length(padding)) FROM sweep_alloc_data;
+
+-- A second drain finds nothing.
+SELECT sweep_alloc_drain_freelist();
+
+-- A time instead of a number, and a common start.
+SELECT allocations > 0 AS allocated, elapsed_ns >= 20000000 AS long_enough,
+       started_late_ns >= 0 AS started
+  FROM sweep_alloc_run(0, duration_ms => 20,
+                       start_at => clock_timestamp() + interval '20 ms');
+-- Whichever limit comes first.
+SELECT allocations
+  FROM sweep_alloc_run(0, max_allocations => 5000, duration_ms => 60000);
+
+-- Preset reaches every buffer that nobody has pinned. The one page that a
+-- scan may hold meanwhile is why a few exceptions are allowed.
+SELECT sweep_alloc_preset(4) > 0 AS preset;
+SELECT count(*) FILTER (WHERE usagecount < 4) <= 2 AS preset_to_four
+  FROM pg_buffercache WHERE relfilenode IS NOT NULL;
+SELECT sweep_alloc_preset(0) > 0 AS preset;
+SELECT count(*) FILTER (WHERE usagecount >= 4) < count(*) / 2 AS preset_to_zero
+  FROM pg_buffercache WHERE relfilenode IS NOT NULL;
+
+-- Arguments that make no sense.
+SELECT sweep_alloc_preset(6);
+SELECT sweep_alloc_preset(-1);
+SELECT sweep_alloc_exact(-1, 0);
+SELECT * FROM sweep_alloc_run(0);
+SELECT * FROM sweep_alloc_run(NULL, 10);
+SELECT * FROM sweep_alloc_run(0, 0);
+SELECT * FROM sweep_alloc_run(0, duration_ms => -1);
+SELECT * FROM sweep_alloc_run(0, 10, start_at => clock_timestamp() + interval '1 hour');
+
+-- For superusers only.
+CREATE ROLE regress_sweep_alloc;
+SET ROLE regress_sweep_alloc;
+SELECT * FROM sweep_alloc_run(0, 10);
+SELECT sweep_alloc_exact(10, 0);
+SELECT sweep_alloc_preset(0);
+SELECT sweep_alloc_drain_freelist();
+RESET ROLE;
+
+DROP ROLE regress_sweep_alloc;
+DROP TABLE sweep_alloc_data;
+DROP EXTENSION pg_buffercache;
+DROP EXTENSION sweep_alloc;

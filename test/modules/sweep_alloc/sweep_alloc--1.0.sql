@@ -1,0 +1,42 @@
+/* test/modules/sweep_alloc/sweep_alloc--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION sweep_alloc" to load this file. \quit
+
+-- Allocates until max_allocations or duration_ms is reached, whichever is
+-- first; at least one of them must be given. With start_at the loop begins at
+-- that moment, so that several sessions allocate truly at once;
+-- started_late_ns says by how much it was missed.
+CREATE FUNCTION sweep_alloc_run(usage int4,
+								max_allocations int8 DEFAULT NULL,
+								duration_ms int4 DEFAULT NULL,
+								start_at timestamptz DEFAULT NULL,
+								OUT allocations int8,
+								OUT elapsed_ns int8,
+								OUT started_late_ns int8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE;
+
+-- Exactly so many allocations and nothing else: no clock, no check for
+-- interrupts. For counting instructions and atomics.
+CREATE FUNCTION sweep_alloc_exact(allocations int8, usage int4)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Sets the usage count of every unpinned buffer; returns how many were set.
+CREATE FUNCTION sweep_alloc_preset(usage int4)
+RETURNS int8
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Takes every buffer off core's freelist; returns how many allocations it took.
+CREATE FUNCTION sweep_alloc_drain_freelist()
+RETURNS int8
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+REVOKE ALL ON FUNCTION sweep_alloc_run(int4, int8, int4, timestamptz) FROM PUBLIC;
+REVOKE ALL ON FUNCTION sweep_alloc_exact(int8, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION sweep_alloc_preset(int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION sweep_alloc_drain_freelist() FROM PUBLIC;
