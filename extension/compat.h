@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  What differs between servers; the only place that asks which one it is.
+ *
+ * A shim has the name and signature of the newest supported server.  A major
+ * that nobody has looked at must not compile by accident.
+ *
+ * The symbols that the core patches add are weak references: on a server
+ * without the patch they resolve to NULL instead of keeping the library from
+ * being loaded, and state.c can say what is missing.
+ *
+ * extension/compat.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_COMPAT_H
+#define PGSWEEP_COMPAT_H
+
+#if PG_VERSION_NUM < 180000 || PG_VERSION_NUM >= 190000
+#error "pg_sweep supports PostgreSQL 18 only"
+#endif
+
+#pragma weak sweep_hooks_api
+#pragma weak BufferReplacement
+#pragma weak SyncOneBuffer
+
+#include "storage/sweep_hooks.h"
+
+#endif							/* PGSWEEP_COMPAT_H */

@@ -1,0 +1,151 @@
+/* extension/pg_sweep--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION pg_sweep" to load this file. \quit
+
+--
+-- What switches: superusers, and those they grant it to.
+--
+
+CREATE FUNCTION pg_sweep_set_strategy(strategy text)
+RETURNS text
+AS 'MODULE_PATHNAME', 'pg_sweep_set_strategy'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_sweep_set_strategy(text) IS
+'make a buffer replacement strategy active in all backends at once, until the next switch or restart; returns the one active before; not undone by ROLLBACK';
+
+CREATE FUNCTION pg_sweep_reset_stats()
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'pg_sweep_reset_stats'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_sweep_reset_stats() IS
+'let the counters of pg_sweep''s views begin at zero; returns the time of the reset before';
+
+REVOKE ALL ON FUNCTION pg_sweep_set_strategy(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_reset_stats() FROM PUBLIC;
+
+--
+-- What shows: pg_monitor.
+--
+
+CREATE FUNCTION pg_sweep_get_status(
+    OUT state text,
+    OUT note text,
+    OUT server_api int4,
+    OUT strategy text,
+    OUT configured text,
+    OUT generation int8,
+    OUT active_since timestamptz,
+    OUT set_by text,
+    OUT set_by_role name,
+    OUT batch_size int4,
+    OUT batch_size_configured int4,
+    OUT buffers int4,
+    OUT backends int4,
+    OUT lease_limit int4,
+    OUT hand int4,
+    OUT passes int8,
+    OUT stats_reset timestamptz)
+RETURNS record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_status'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_status AS
+    SELECT * FROM pg_sweep_get_status();
+
+COMMENT ON VIEW pg_sweep_status IS 'one row: what pg_sweep can do on this server, and what is active';
+COMMENT ON COLUMN pg_sweep_status.state IS 'ok, not preloaded, server not patched, or wrong API; if not ok, only note and server_api are known';
+COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok';
+COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the hook contract that the server was built with; NULL without the patch';
+COMMENT ON COLUMN pg_sweep_status.strategy IS 'the strategy that allocations use now';
+COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied: what will be active after a restart';
+COMMENT ON COLUMN pg_sweep_status.generation IS 'number of switches since the server started, plus one';
+COMMENT ON COLUMN pg_sweep_status.active_since IS 'when the strategy became active';
+COMMENT ON COLUMN pg_sweep_status.set_by IS 'start, reload (of the configuration) or function';
+COMMENT ON COLUMN pg_sweep_status.set_by_role IS 'who called pg_sweep_set_strategy(), if that was it';
+COMMENT ON COLUMN pg_sweep_status.batch_size IS 'buffers that a backend takes from the hand at once';
+COMMENT ON COLUMN pg_sweep_status.batch_size_configured IS 'pg_sweep.batch_size as last applied; 0 = automatic';
+COMMENT ON COLUMN pg_sweep_status.buffers IS 'buffers of the pool';
+COMMENT ON COLUMN pg_sweep_status.backends IS 'processes that have allocated a buffer and not exited';
+COMMENT ON COLUMN pg_sweep_status.lease_limit IS 'buffers that all leases together may cover';
+COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) that the active strategy''s hand points to';
+COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes of that hand since the server started';
+COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'since when the counters of the other views count';
+
+CREATE FUNCTION pg_sweep_get_strategies(
+    OUT strategy text,
+    OUT active bool,
+    OUT active_time interval,
+    OUT switches int8,
+    OUT hand int4,
+    OUT passes int8,
+    OUT allocations int8,
+    OUT looked_at int8,
+    OUT usage_taken int8,
+    OUT pinned int8,
+    OUT lost_races int8,
+    OUT leases int8,
+    OUT leases_expired int8,
+    OUT buffers_expired int8,
+    OUT shared_atomics int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_strategies'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_strategies AS
+    SELECT * FROM pg_sweep_get_strategies();
+
+COMMENT ON VIEW pg_sweep_strategies IS 'a row a strategy: what it did since stats_reset, all processes that ever ran together';
+COMMENT ON COLUMN pg_sweep_strategies.active_time IS 'how long it was the active one';
+COMMENT ON COLUMN pg_sweep_strategies.switches IS 'how often it was made active';
+COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) that its hand points to';
+COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hand since the server started';
+COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims asked for; buffers that a ring reused are not among them';
+COMMENT ON COLUMN pg_sweep_strategies.looked_at IS 'buffers looked at for that';
+COMMENT ON COLUMN pg_sweep_strategies.usage_taken IS 'looks that took one usage count away';
+COMMENT ON COLUMN pg_sweep_strategies.pinned IS 'looks that found the buffer in use';
+COMMENT ON COLUMN pg_sweep_strategies.lost_races IS 'looks during which another process changed the buffer';
+COMMENT ON COLUMN pg_sweep_strategies.leases IS 'leases taken';
+COMMENT ON COLUMN pg_sweep_strategies.leases_expired IS 'leases dropped or cut short: switched, lapped, or more backends since';
+COMMENT ON COLUMN pg_sweep_strategies.buffers_expired IS 'buffers in what was dropped';
+COMMENT ON COLUMN pg_sweep_strategies.shared_atomics IS 'atomic read-modify-writes of cache lines that all allocations share (hand, allocation counter); buffer headers and spinlocks not counted';
+
+CREATE FUNCTION pg_sweep_get_backends(
+    OUT pid int4,
+    OUT backend_type text,
+    OUT strategy text,
+    OUT lease_left int4,
+    OUT allocations int8,
+    OUT looked_at int8,
+    OUT usage_taken int8,
+    OUT pinned int8,
+    OUT lost_races int8,
+    OUT leases int8,
+    OUT leases_expired int8,
+    OUT buffers_expired int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_backends'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_backends AS
+    SELECT * FROM pg_sweep_get_backends();
+
+COMMENT ON VIEW pg_sweep_backends IS 'a row a process that has allocated a buffer: its own counters since it began, or since stats_reset; those that core does not count for "stock" count its other strategies only';
+COMMENT ON COLUMN pg_sweep_backends.strategy IS 'the strategy of its last allocation';
+COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers of its lease not looked at yet';
+
+REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_backends() FROM PUBLIC;
+REVOKE ALL ON pg_sweep_status FROM PUBLIC;
+REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
+REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
+
+GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_backends() TO pg_monitor;
+GRANT SELECT ON pg_sweep_status TO pg_monitor;
+GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
+GRANT SELECT ON pg_sweep_backends TO pg_monitor;

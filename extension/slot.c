@@ -1,0 +1,94 @@
+/*-------------------------------------------------------------------------
+ *
+ * slot.c
+ *	  A process takes its slot at its first allocation, and leaves it at exit.
+ *
+ * The number of slots in use decides how large a lease may be, so both are
+ * done under the mutex: the size in force always belongs to the number.  That
+ * is twice in a process' life; the hot path only reads the size.
+ *
+ * IDENTIFICATION
+ *	  extension/slot.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pg_sweep.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+
+PgSweepSlot *pgsweep_my_slot = NULL;
+
+/* Set when this process has left its slot, and must not take it again */
+static bool detached = false;
+
+/*
+ * The caller holds no spinlock, and nothing in here can fail while we do.
+ */
+static void
+change_backends(int by)
+{
+	SpinLockAcquire(&PgSweep->mutex);
+	PgSweep->nbackends += by;
+	pg_atomic_write_u32(&PgSweep->batch,
+						pgsweep_batch_size_in_force(PgSweep->batch_configured,
+													PgSweep->nbackends));
+	SpinLockRelease(&PgSweep->mutex);
+}
+
+/*
+ * Follow a changed pg_sweep.batch_size.
+ */
+void
+pgsweep_set_batch_configured(uint32 configured)
+{
+	SpinLockAcquire(&PgSweep->mutex);
+	PgSweep->batch_configured = configured;
+	SpinLockRelease(&PgSweep->mutex);
+	change_backends(0);
+}
+
+static void
+pgsweep_detach(int code, Datum arg)
+{
+	PgSweepSlot *slot = pgsweep_my_slot;
+
+	/* What is left of the lease is looked at in the next pass */
+	pgsweep_my_slot = NULL;
+	detached = true;
+	slot->lease.left = 0;
+	slot->pid = 0;
+	change_backends(-1);
+}
+
+/*
+ * Take this process' slot.  Returns NULL if the process has none (it has no
+ * PGPROC) or is on its way out.
+ *
+ * Called from the middle of an allocation: no memory is allocated and no
+ * lock that could be held by the caller is taken.  base is written without
+ * PgSweepShared->lock for that reason; a reset at the same moment writes the
+ * same values, since the counters do not move before we are done.
+ */
+PgSweepSlot *
+pgsweep_attach(void)
+{
+	PgSweepSlot *slot;
+
+	if (detached || MyProc == NULL || MyProcNumber < 0 ||
+		(uint32) MyProcNumber >= PgSweep->num_slots)
+		return NULL;
+
+	slot = &PgSweep->slots[MyProcNumber].slot;
+	memcpy(slot->base, slot->counters, sizeof(slot->base));
+	slot->lease.left = 0;
+	slot->last_strategy = PGSWEEP_STOCK;
+	slot->pid = MyProcPid;
+
+	pgsweep_my_slot = slot;
+	on_shmem_exit(pgsweep_detach, (Datum) 0);
+	change_backends(1);
+	return slot;
+}

@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.c
+ *	  Can pg_sweep do anything on this server, and if not, why not?
+ *
+ * IDENTIFICATION
+ *	  extension/state.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "pg_sweep.h"
+
+/* The patch that each function needs; see core-hooks/README.md */
+#define REPLACEMENT_PATCH	"buffer-replacement-hooks"
+
+PgSweepState
+pgsweep_state(void)
+{
+	if (&sweep_hooks_api == NULL || &BufferReplacement == NULL)
+		return PGSWEEP_STATE_NOT_PATCHED;
+	if (sweep_hooks_api != SWEEP_HOOKS_API)
+		return PGSWEEP_STATE_WRONG_API;
+	if (PgSweep == NULL)
+		return PGSWEEP_STATE_NOT_PRELOADED;
+	return PGSWEEP_STATE_OK;
+}
+
+/* As pg_sweep_status shows it */
+const char *
+pgsweep_state_name(PgSweepState state)
+{
+	switch (state)
+	{
+		case PGSWEEP_STATE_OK:
+			return "ok";
+		case PGSWEEP_STATE_NOT_PRELOADED:
+			return "not preloaded";
+		case PGSWEEP_STATE_NOT_PATCHED:
+			return "server not patched";
+		case PGSWEEP_STATE_WRONG_API:
+			return "wrong API";
+	}
+	pg_unreachable();
+}
+
+/*
+ * What to do about it; NULL if there is nothing to do.
+ */
+const char *
+pgsweep_state_note(PgSweepState state)
+{
+	switch (state)
+	{
+		case PGSWEEP_STATE_OK:
+			return NULL;
+		case PGSWEEP_STATE_NOT_PRELOADED:
+			return "Add pg_sweep to \"shared_preload_libraries\" and restart the server.";
+		case PGSWEEP_STATE_NOT_PATCHED:
+			return "The server lacks the core patch \"" REPLACEMENT_PATCH
+				"\"; apply core-hooks to its source and build it again.";
+		case PGSWEEP_STATE_WRONG_API:
+			return psprintf("The server's hooks have API number %d, this library was built for %d; build pg_sweep against this server.",
+							sweep_hooks_api, SWEEP_HOOKS_API);
+	}
+	pg_unreachable();
+}
+
+/*
+ * For functions that change something.
+ */
+void
+pgsweep_require_ok(const char *function)
+{
+	PgSweepState state = pgsweep_state();
+
+	if (state == PGSWEEP_STATE_OK)
+		return;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s() cannot be used: %s", function,
+					state == PGSWEEP_STATE_NOT_PRELOADED ?
+					"pg_sweep must be loaded via \"shared_preload_libraries\"" :
+					state == PGSWEEP_STATE_NOT_PATCHED ?
+					"the server lacks the core patch \"" REPLACEMENT_PATCH "\"" :
+					"the server's hooks have another API number"),
+			 errhint("%s", pgsweep_state_note(state))));
+}

@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats.c
+ *	  Adding up what the slots have counted, and resetting it.
+ *
+ * IDENTIFICATION
+ *	  extension/stats.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "pg_sweep.h"
+#include "stats.h"
+#include "sweep/sweep.h"
+#include "utils/timestamp.h"
+
+/*
+ * totals += sign * counters, for one strategy
+ */
+void
+pgsweep_add_counters(PgSweepCounters *totals, const PgSweepCounters *counters, int sign)
+{
+	uint64	   *to = (uint64 *) totals;
+	const volatile uint64 *from = (const volatile uint64 *) counters;
+
+	for (int i = 0; i < PGSWEEP_NUM_COUNTERS; i++)
+		to[i] += sign * from[i];
+}
+
+/*
+ * Sums over all slots, of all processes that ever had them, for each
+ * strategy.  Slots go on being written meanwhile, so the sums of two counters
+ * need not fit to the last event.
+ */
+void
+pgsweep_sum_counters(PgSweepCounters *totals)
+{
+	memset(totals, 0, PGSWEEP_NUM_STRATEGIES * sizeof(PgSweepCounters));
+
+	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+			pgsweep_add_counters(&totals[s], &PgSweep->slots[i].slot.counters[s], 1);
+}
+
+/*
+ * Allocations made by strategies of ours since the server started.  Those of
+ * "stock" are left out: core counts them itself.  Never decreases.
+ */
+uint64
+pgsweep_allocations_total(void)
+{
+	uint64		total = 0;
+
+	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+			if (s != PGSWEEP_STOCK)
+				total += *(volatile uint64 *) &PgSweep->slots[i].slot.counters[s].allocations;
+	return total;
+}
+
+/*
+ * Count from zero again, as far as views show it.  The counters themselves are
+ * their owners' and go on growing; what is remembered is where they were.
+ * Returns the time of the reset before.
+ */
+TimestampTz
+pgsweep_reset(void)
+{
+	TimestampTz before;
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+
+	before = PgSweep->stats_reset;
+	PgSweep->stats_reset = GetCurrentTimestamp();
+	memset(PgSweep->base, 0, sizeof(PgSweep->base));
+	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+	{
+		PgSweepSlot *slot = &PgSweep->slots[i].slot;
+
+		memcpy(slot->base, slot->counters, sizeof(slot->base));
+
+		/* the sum of the slots' bases, so that the views agree */
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+			pgsweep_add_counters(&PgSweep->base[s], &slot->base[s], 1);
+	}
+	PgSweep->core_ticks_base = pgsweep_core_ticks();
+	memset(PgSweep->switches, 0, sizeof(PgSweep->switches));
+	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));
+
+	LWLockRelease(PgSweep->lock);
+	return before;
+}
+
+/*
+ * What the views show of one strategy.  The caller holds PgSweepShared->lock
+ * and has the totals of pgsweep_sum_counters().
+ */
+void
+pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
+					   PgSweepStrategyStats *stats)
+{
+	PgSweepStrategyId active = PGSWEEP_ACTIVE_ID(pg_atomic_read_u64(&PgSweep->active));
+
+	stats->counters = totals[id];
+	pgsweep_add_counters(&stats->counters, &PgSweep->base[id], -1);
+	pgsweep_strategies[id]->position(&stats->hand, &stats->passes);
+	stats->switches = PgSweep->switches[id];
+	stats->active_usec = PgSweep->active_usec[id];
+	if (id == active)
+		stats->active_usec += GetCurrentTimestamp() -
+			Max(PgSweep->active_since, PgSweep->stats_reset);
+
+	if (id == PGSWEEP_STOCK)
+	{
+		/*
+		 * Core moves its hand by one fetch-add a tick, and counts each
+		 * allocation by another one.
+		 */
+		stats->counters.looked_at = pgsweep_core_ticks() - PgSweep->core_ticks_base;
+		stats->shared_atomics = stats->counters.looked_at + stats->counters.allocations;
+	}
+	else
+		stats->shared_atomics = stats->counters.leases;
+}

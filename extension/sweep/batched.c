@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * batched.c
+ *	  Strategy "batched": one hand for the whole pool, taken in leases.
+ *
+ * After Mlodgenski and Burd, "Batched clock sweep to reduce cross-socket
+ * atomic contention" (pgsql-hackers, 2026).  Different from it: the hand is a
+ * 64-bit ticket, leases expire, allocations are counted in per-backend slots,
+ * and a buffer costs at most one compare-and-swap.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/batched.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sweep/sweep.h"
+
+static BufferDesc *
+batched_get_victim(PgSweepSlot *slot, uint64 active, uint32 *buf_state)
+{
+	return pgsweep_walk(&PgSweep->pool, slot, active, buf_state);
+}
+
+static void
+batched_position(int *hand, uint64 *passes)
+{
+	uint64		ticket = pgsweep_hand_read(&PgSweep->pool);
+
+	*hand = (int) (ticket % PgSweep->pool.num_buffers);
+	*passes = ticket / PgSweep->pool.num_buffers;
+}
+
+static bool
+batched_lru_scan(struct WritebackContext *wb_context, bool fresh,
+				 uint32 recent_alloc, int max_pages, int *wrote)
+{
+	static PgSweepLruState lru = PGSWEEP_LRU_INIT;
+
+	if (fresh)
+		lru.valid = false;
+	return pgsweep_lru_scan_partition(&lru, &PgSweep->pool, wb_context,
+									  recent_alloc, max_pages, wrote);
+}
+
+const PgSweepStrategyRoutine pgsweep_batched_strategy = {
+	.name = "batched",
+	.position = batched_position,
+	.get_victim = batched_get_victim,
+	.lru_scan = batched_lru_scan,
+};

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * hand.h
+ *	  The clock hand: a 64-bit ticket counter, alone on its cache line.
+ *
+ * Buffer = ticket mod n, pass = ticket div n, for a partition of n buffers.
+ * The counter never wraps (at 10^9 tickets a second it lasts 584 years), so
+ * there is no moment at which position and pass could disagree: one read gives
+ * both.  Core's 32-bit hand (freelist.c, ClockSweepTick) needs a spinlock and
+ * a compare-and-swap for each wrap-around instead.
+ *
+ * Nothing else shares the line: core's allocation counter sits beside its
+ * hand, and is written at every allocation, so that taking tickets in batches
+ * would remove only half of the traffic.
+ *
+ * extension/sweep/hand.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_HAND_H
+#define PGSWEEP_HAND_H
+
+#include "port/atomics.h"
+
+typedef union PgSweepHand
+{
+	pg_atomic_uint64 ticket;	/* next ticket to be given out */
+	char		pad[PG_CACHE_LINE_SIZE];
+} PgSweepHand;
+
+/*
+ * A partition: a range of the pool with a hand of its own.  The whole pool is
+ * a partition, too; that is what "batched" sweeps.
+ *
+ * The second line is written once a pass and otherwise only read, by every
+ * backend at every allocation.
+ */
+typedef struct PgSweepPartition
+{
+	PgSweepHand hand;
+
+	/*
+	 * The pass of the newest ticket given out, as far as published; see
+	 * pgsweep_lease_take() for who writes it and what may be believed of it.
+	 */
+	pg_atomic_uint64 pass;
+	uint32		first_buffer;	/* constant after start */
+	uint32		num_buffers;	/* constant after start; > 0 */
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 2 * sizeof(uint32)];
+} PgSweepPartition;
+
+StaticAssertDecl(sizeof(PgSweepPartition) == 2 * PG_CACHE_LINE_SIZE,
+				 "a partition's hand must not share its cache line");
+
+static inline void
+pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_buffers)
+{
+	pg_atomic_init_u64(&part->hand.ticket, 0);
+	pg_atomic_init_u64(&part->pass, 0);
+	part->first_buffer = first_buffer;
+	part->num_buffers = num_buffers;
+}
+
+/*
+ * Where the hand is.  No barrier semantics.  Never smaller than what an
+ * earlier read in program order returned (it only grows, and reads of one
+ * location are coherent), hence neither is (pass, buffer).
+ */
+static inline uint64
+pgsweep_hand_read(PgSweepPartition *part)
+{
+	return pg_atomic_read_u64(&part->hand.ticket);
+}
+
+#endif							/* PGSWEEP_HAND_H */

@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * lru.c
+ *	  The background writer's scan of one partition, ahead of its hand.
+ *
+ * The same feedback as core's BgBufferSync(), so that bgwriter_delay,
+ * bgwriter_lru_maxpages and bgwriter_lru_multiplier mean what they mean there:
+ * estimate what will be allocated until the next cycle, and clean until that
+ * many reusable buffers lie between the hand and the cleaning point.  A 64-bit
+ * ticket for both makes "how far ahead" a subtraction.
+ *
+ * Leases do not disturb this: the hand runs ahead of the buffers really looked
+ * at by what is leased, an eighth of the pool at most (batch.h), and the writer
+ * counts from the hand.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/lru.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "postmaster/bgwriter.h"
+#include "storage/bufmgr.h"
+#include "sweep/sweep.h"
+
+/*
+ * Moving averages look back 16 cycles, and an idle server's whole pool is
+ * scanned once in two minutes: both as in BgBufferSync().
+ */
+#define LRU_SMOOTHING_CYCLES	16.0
+#define LRU_WHOLE_POOL_MS		120000.0
+
+static inline void
+smooth(double *average, double sample)
+{
+	*average += (sample - *average) / LRU_SMOOTHING_CYCLES;
+}
+
+/*
+ * How many reusable buffers should lie ahead of the hand, given that reusable
+ * ones do already.
+ */
+static double
+wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
+			 double reusable)
+{
+	double		wanted;
+	double		idle_progress = num_buffers / (LRU_WHOLE_POOL_MS / BgWriterDelay);
+
+	/* A rise counts at once, a fall is averaged */
+	if (lru->smoothed_alloc <= recent_alloc)
+		lru->smoothed_alloc = recent_alloc;
+	else
+		smooth(&lru->smoothed_alloc, recent_alloc);
+
+	wanted = lru->smoothed_alloc * bgwriter_lru_multiplier;
+
+	/* Do not follow an average that fades away into denormal numbers */
+	if (wanted < 1.0)
+		lru->smoothed_alloc = 0;
+
+	return Max(wanted, reusable + idle_progress);
+}
+
+/*
+ * One cycle.  *wrote is both the pages written so far in this cycle, by the
+ * scans of other partitions, and the result.  Returns true if nothing was
+ * allocated and the cleaning point is a whole lap ahead of the hand.
+ */
+bool
+pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
+						   struct WritebackContext *wb_context,
+						   uint32 recent_alloc, int max_pages, int *wrote)
+{
+	uint64		hand = pgsweep_hand_read(part);
+	uint64		lap = hand + part->num_buffers;
+	uint64		start;
+	uint64		moved;
+	uint32		offset;
+	uint32		found = 0;
+	double		reusable;
+	double		wanted;
+
+	if (!lru->valid)
+	{
+		lru->prev_hand = hand;
+		lru->next_clean = hand;
+		lru->valid = true;
+	}
+	moved = hand - lru->prev_hand;
+	lru->prev_hand = hand;
+	if (lru->next_clean < hand)
+		lru->next_clean = hand; /* overtaken */
+
+	if (moved > 0 && recent_alloc > 0)
+		smooth(&lru->smoothed_density, (double) moved / recent_alloc);
+
+	start = lru->next_clean;
+	reusable = (start - hand) / lru->smoothed_density;
+	wanted = wanted_ahead(lru, part->num_buffers, recent_alloc, reusable);
+
+	offset = (uint32) (start % part->num_buffers);
+	while (lru->next_clean < lap && reusable + found < wanted && *wrote < max_pages)
+	{
+		int			done = SyncOneBuffer((int) (part->first_buffer + offset),
+										 true, wb_context);
+
+		lru->next_clean++;
+		if (++offset == part->num_buffers)
+			offset = 0;
+		if (done & BUF_WRITTEN)
+			(*wrote)++;
+		if (done & (BUF_WRITTEN | BUF_REUSABLE))
+			found++;
+	}
+
+	/* What was scanned says how dense reusable buffers are, too */
+	if (lru->next_clean > start && found > 0)
+		smooth(&lru->smoothed_density, (double) (lru->next_clean - start) / found);
+
+	return start == lap && recent_alloc == 0;
+}

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * sweep.h
+ *	  What a buffer replacement strategy is.
+ *
+ * To add one: write sweep/NAME.c with one const PgSweepStrategyRoutine, add its
+ * id to PgSweepStrategyId (pg_sweep.h), and a row to the two tables in sweep.c.
+ *
+ * A strategy knows buffers and hands.  It knows nothing of SQL, parameters or
+ * views, and holds its state in shared memory.
+ *
+ * extension/sweep/sweep.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_SWEEP_H
+#define PGSWEEP_SWEEP_H
+
+#include "pg_sweep.h"
+#include "storage/buf_internals.h"
+#include "utils/guc.h"
+
+typedef struct PgSweepStrategyRoutine
+{
+	/* ---- required ---- */
+
+	const char *name;			/* in SQL and in pg_sweep.strategy */
+
+	/*
+	 * Where the hand is: buffer id in *hand, passes in *passes.  They never
+	 * go backwards.  Called without locks, in any process.  Must not
+	 * ereport(ERROR).
+	 */
+	void		(*position) (int *hand, uint64 *passes);
+
+	/* ---- all of these, or none: NULL leaves everything to core ---- */
+
+	/*
+	 * Find a victim for the caller, whose slot it is; active is the word that
+	 * made this strategy the active one.  Returns it with the header lock
+	 * held and the state in *buf_state.  Counts in slot->counters[] all but
+	 * the allocation itself.  Raises "no unpinned buffers available" if that
+	 * is true of the whole pool, holding no lock.
+	 */
+	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint64 active, uint32 *buf_state);
+
+	/*
+	 * One cycle of the background writer's LRU scan, in the background writer
+	 * only.  recent_alloc buffers were allocated since the last cycle (or
+	 * since the last strategy's).  fresh is true in the first cycle after a
+	 * switch: what was remembered of hand and cleaning point is out of date.
+	 * Writes at most max_pages (> 0) buffers; sets *wrote.  Returns true if
+	 * the writer may hibernate.  May ereport(ERROR).
+	 */
+	bool		(*lru_scan) (struct WritebackContext *wb_context, bool fresh,
+							 uint32 recent_alloc, int max_pages, int *wrote);
+} PgSweepStrategyRoutine;
+
+/* sweep.c */
+extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
+extern const struct config_enum_entry pgsweep_strategy_options[];
+extern const BufferReplacementRoutine pgsweep_replacement_routine;
+extern uint64 pgsweep_core_ticks(void);
+
+/* walk.c */
+extern BufferDesc *pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot,
+								uint64 active, uint32 *buf_state);
+
+/* free.c */
+extern bool pgsweep_find_free_buffer(void);
+
+/* lru.c */
+typedef struct PgSweepLruState
+{
+	uint64		prev_hand;		/* ticket of the hand in the last cycle */
+	uint64		next_clean;		/* ticket to go on cleaning from */
+	double		smoothed_alloc; /* buffers a cycle */
+	double		smoothed_density;	/* buffers looked at per reusable one */
+	bool		valid;			/* the two tickets mean something */
+} PgSweepLruState;
+
+/* Core's BgBufferSync() begins with a density of 10, too */
+#define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
+
+extern bool pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
+									   struct WritebackContext *wb_context,
+									   uint32 recent_alloc, int max_pages, int *wrote);
+
+/* the strategies, each in a file of its name */
+extern const PgSweepStrategyRoutine pgsweep_stock_strategy;
+extern const PgSweepStrategyRoutine pgsweep_batched_strategy;
+
+#endif							/* PGSWEEP_SWEEP_H */

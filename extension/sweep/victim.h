@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * victim.h
+ *	  One look at one buffer: in use, used of late, or a victim.
+ *
+ * Core locks the header of every buffer that the hand passes, pinned or not:
+ * an atomic fetch-or and a store for each.  A plain read tells as much for
+ * those that are in use, and one compare-and-swap does the rest: it takes one
+ * usage count, or the header lock of the victim, and proves in the same step
+ * that the buffer still is what the read said (PostgreSQL 19 arrived at one
+ * CAS a look, too: commit 5e89985928).
+ *
+ * The rule of buf_internals.h is kept: without the header lock, state changes
+ * only by compare-and-swap from a value without BM_LOCKED.
+ *
+ * extension/sweep/victim.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_VICTIM_H
+#define PGSWEEP_VICTIM_H
+
+#include "storage/buf_internals.h"
+
+typedef enum PgSweepLook
+{
+	PGSWEEP_LOOK_VICTIM,		/* header locked; *buf_state is set */
+	PGSWEEP_LOOK_USED,			/* took one usage count */
+	PGSWEEP_LOOK_PINNED,		/* pinned, or its header locked by another */
+	PGSWEEP_LOOK_RACED			/* it changed meanwhile: in use this moment */
+} PgSweepLook;
+
+/*
+ * Never waits.  A buffer that changes between the read and the CAS is left
+ * alone: somebody is using it this moment, and it will come round again.
+ *
+ * Full barrier for PGSWEEP_LOOK_VICTIM (it takes a lock), none otherwise.
+ */
+static inline PgSweepLook
+pgsweep_look(BufferDesc *buf, uint32 *buf_state)
+{
+	uint32		old_state = pg_atomic_read_u32(&buf->state);
+
+	if (BUF_STATE_GET_REFCOUNT(old_state) != 0 || (old_state & BM_LOCKED))
+		return PGSWEEP_LOOK_PINNED;
+
+	if (BUF_STATE_GET_USAGECOUNT(old_state) != 0)
+	{
+		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &old_state,
+												  old_state - BUF_USAGECOUNT_ONE)))
+			return PGSWEEP_LOOK_USED;
+		return PGSWEEP_LOOK_RACED;
+	}
+
+	if (likely(pg_atomic_compare_exchange_u32(&buf->state, &old_state,
+											  old_state | BM_LOCKED)))
+	{
+		*buf_state = old_state | BM_LOCKED;
+		return PGSWEEP_LOOK_VICTIM;
+	}
+	return PGSWEEP_LOOK_RACED;
+}
+
+/*
+ * The same with the header lock taken whatever it costs, for the last round
+ * before "no unpinned buffers available", where a guess will not do.
+ */
+static inline PgSweepLook
+pgsweep_look_locked(BufferDesc *buf, uint32 *buf_state)
+{
+	uint32		state = LockBufHdr(buf);
+
+	if (BUF_STATE_GET_REFCOUNT(state) != 0)
+	{
+		UnlockBufHdr(buf, state);
+		return PGSWEEP_LOOK_PINNED;
+	}
+	if (BUF_STATE_GET_USAGECOUNT(state) != 0)
+	{
+		UnlockBufHdr(buf, state - BUF_USAGECOUNT_ONE);
+		return PGSWEEP_LOOK_USED;
+	}
+	*buf_state = state;
+	return PGSWEEP_LOOK_VICTIM;
+}
+
+#endif							/* PGSWEEP_VICTIM_H */

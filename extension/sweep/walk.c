@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * walk.c
+ *	  Walking leases over a partition until there is a victim.
+ *
+ * Touches, per allocation: the read-mostly lines of PgSweepShared and of the
+ * partition, the caller's own slot, and the descriptors looked at.  The hand's
+ * line only when the lease is used up.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/walk.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sweep/sweep.h"
+#include "sweep/victim.h"
+
+/*
+ * As many looks as there are buffers found nothing but pins.  That does not
+ * mean that all are pinned: the walk shares the tickets with other backends,
+ * which may have taken every unpinned buffer's.  So look at each buffer once,
+ * outside the common order and with the header lock, before giving up.
+ *
+ * Returns a victim, or NULL if a usage count was taken, so that walking on
+ * makes sense.
+ */
+static pg_noinline BufferDesc *
+last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
+{
+	bool		took_usage = false;
+
+	for (uint32 i = 0; i < part->num_buffers; i++)
+	{
+		BufferDesc *buf = GetBufferDescriptor(part->first_buffer + i);
+
+		count->looked_at++;
+		switch (pgsweep_look_locked(buf, buf_state))
+		{
+			case PGSWEEP_LOOK_VICTIM:
+				return buf;
+			case PGSWEEP_LOOK_USED:
+				count->usage_taken++;
+				took_usage = true;
+				break;
+			case PGSWEEP_LOOK_PINNED:
+			case PGSWEEP_LOOK_RACED:
+				count->pinned++;
+				break;
+		}
+	}
+
+	if (!took_usage)
+		elog(ERROR, "no unpinned buffers available");	/* core's words */
+	return NULL;
+}
+
+/*
+ * Find a victim in the partition.  The contract is that of get_victim in
+ * sweep.h.
+ */
+BufferDesc *
+pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
+			 uint32 *buf_state)
+{
+	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
+	PgSweepLease *lease = &slot->lease;
+	uint32		batch = pg_atomic_read_u32(&PgSweep->batch);
+	uint32		expired = pgsweep_lease_expire(lease, active, batch);
+	uint32		fruitless = 0;
+
+	if (unlikely(expired > 0))
+	{
+		count->leases_expired++;
+		count->buffers_expired += expired;
+	}
+
+	for (;;)
+	{
+		BufferDesc *buf;
+
+		if (unlikely(lease->left == 0))
+		{
+			pgsweep_lease_take(lease, part, active, batch);
+			count->leases++;
+		}
+
+		buf = GetBufferDescriptor(pgsweep_lease_tick(lease));
+		count->looked_at++;
+		switch (pgsweep_look(buf, buf_state))
+		{
+			case PGSWEEP_LOOK_VICTIM:
+				return buf;
+			case PGSWEEP_LOOK_USED:
+				count->usage_taken++;
+				fruitless = 0;
+				break;
+			case PGSWEEP_LOOK_RACED:
+				count->lost_races++;
+				fruitless = 0;
+				break;
+			case PGSWEEP_LOOK_PINNED:
+				count->pinned++;
+				if (unlikely(++fruitless >= part->num_buffers))
+				{
+					buf = last_round(part, count, buf_state);
+					if (buf != NULL)
+						return buf;
+					fruitless = 0;
+				}
+				break;
+		}
+	}
+}

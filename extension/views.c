@@ -1,0 +1,334 @@
+/*-------------------------------------------------------------------------
+ *
+ * views.c
+ *	  The SQL functions of pg_sweep.
+ *
+ * Those behind views answer in every state of the server (state.c): what is not
+ * known is NULL.  Those that change something raise an error instead.
+ *
+ * IDENTIFICATION
+ *	  extension/views.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "stats.h"
+#include "storage/bufmgr.h"
+#include "storage/procarray.h"
+#include "sweep/batch.h"
+#include "sweep/sweep.h"
+#include "utils/backend_status.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(pg_sweep_set_strategy);
+PG_FUNCTION_INFO_V1(pg_sweep_reset_stats);
+PG_FUNCTION_INFO_V1(pg_sweep_get_status);
+PG_FUNCTION_INFO_V1(pg_sweep_get_strategies);
+PG_FUNCTION_INFO_V1(pg_sweep_get_backends);
+
+/*
+ * A row being filled from left to right.
+ */
+typedef struct Row
+{
+	Datum		values[24];
+	bool		nulls[24];
+	int			n;
+} Row;
+
+static void
+put(Row *row, Datum value)
+{
+	Assert(row->n < lengthof(row->values));
+	row->nulls[row->n] = false;
+	row->values[row->n++] = value;
+}
+
+static void
+put_null(Row *row)
+{
+	Assert(row->n < lengthof(row->values));
+	row->values[row->n] = (Datum) 0;
+	row->nulls[row->n++] = true;
+}
+
+static void
+put_text(Row *row, const char *value)
+{
+	if (value == NULL)
+		put_null(row);
+	else
+		put(row, CStringGetTextDatum(value));
+}
+
+static void
+put_int8(Row *row, uint64 value)
+{
+	put(row, Int64GetDatum((int64) value));
+}
+
+static void
+put_counters(Row *row, const PgSweepCounters *c)
+{
+	put_int8(row, c->allocations);
+	put_int8(row, c->looked_at);
+	put_int8(row, c->usage_taken);
+	put_int8(row, c->pinned);
+	put_int8(row, c->lost_races);
+	put_int8(row, c->leases);
+	put_int8(row, c->leases_expired);
+	put_int8(row, c->buffers_expired);
+}
+
+/*
+ * pg_sweep_set_strategy(text) returns text
+ *
+ * Not transactional: what it did stays done if the transaction aborts.
+ */
+Datum
+pg_sweep_set_strategy(PG_FUNCTION_ARGS)
+{
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	PgSweepStrategyId before;
+
+	pgsweep_require_ok("pg_sweep_set_strategy");
+
+	for (const struct config_enum_entry *option = pgsweep_strategy_options;
+		 option->name; option++)
+	{
+		/* the same spelling rule as for the parameter */
+		if (pg_strcasecmp(name, option->name) == 0)
+		{
+			before = pgsweep_switch(option->val, PGSWEEP_SET_BY_FUNCTION);
+			PG_RETURN_TEXT_P(cstring_to_text(pgsweep_strategies[before]->name));
+		}
+	}
+
+	{
+		StringInfoData names;
+
+		initStringInfo(&names);
+		for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
+			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "",
+							 pgsweep_strategies[i]->name);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized buffer replacement strategy \"%s\"", name),
+				 errhint("Available strategies: %s.", names.data)));
+	}
+}
+
+/*
+ * pg_sweep_reset_stats() returns timestamptz
+ */
+Datum
+pg_sweep_reset_stats(PG_FUNCTION_ARGS)
+{
+	pgsweep_require_ok("pg_sweep_reset_stats");
+	PG_RETURN_TIMESTAMPTZ(pgsweep_reset());
+}
+
+static const char *
+set_by_name(PgSweepSetBy by)
+{
+	switch (by)
+	{
+		case PGSWEEP_SET_BY_START:
+			return "start";
+		case PGSWEEP_SET_BY_RELOAD:
+			return "reload";
+		case PGSWEEP_SET_BY_FUNCTION:
+			return "function";
+	}
+	pg_unreachable();
+}
+
+/*
+ * All of pg_sweep_status but the columns that are known in every state.
+ */
+static void
+put_status(Row *row)
+{
+	const PgSweepStrategyRoutine *routine;
+	uint64		active;
+	uint32		nbackends;
+	uint32		batch;
+	uint32		batch_configured;
+	int			hand;
+	uint64		passes;
+
+	SpinLockAcquire(&PgSweep->mutex);
+	nbackends = PgSweep->nbackends;
+	batch = pg_atomic_read_u32(&PgSweep->batch);
+	batch_configured = PgSweep->batch_configured;
+	SpinLockRelease(&PgSweep->mutex);
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	active = pg_atomic_read_u64(&PgSweep->active);
+	routine = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
+	routine->position(&hand, &passes);
+
+	put_text(row, routine->name);
+	put_text(row, pgsweep_strategies[PgSweep->configured]->name);
+	put_int8(row, PGSWEEP_ACTIVE_GENERATION(active));
+	put(row, TimestampTzGetDatum(PgSweep->active_since));
+	put_text(row, set_by_name(PgSweep->set_by));
+	if (PgSweep->set_by == PGSWEEP_SET_BY_FUNCTION)
+	{
+		Name		role = palloc(sizeof(NameData));
+
+		*role = PgSweep->set_by_role;
+		put(row, NameGetDatum(role));
+	}
+	else
+		put_null(row);
+	put(row, Int32GetDatum(batch));
+	put(row, Int32GetDatum(batch_configured));
+	put(row, Int32GetDatum(NBuffers));
+	put(row, Int32GetDatum(nbackends));
+	put(row, Int32GetDatum(pgsweep_lease_limit(NBuffers)));
+	put(row, Int32GetDatum(hand));
+	put_int8(row, passes);
+	put(row, TimestampTzGetDatum(PgSweep->stats_reset));
+	LWLockRelease(PgSweep->lock);
+}
+
+/*
+ * Behind view pg_sweep_status; always one row.
+ */
+Datum
+pg_sweep_get_status(PG_FUNCTION_ARGS)
+{
+	PgSweepState state = pgsweep_state();
+	TupleDesc	tupdesc;
+	Row			row = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	put_text(&row, pgsweep_state_name(state));
+	put_text(&row, pgsweep_state_note(state));
+	if (state == PGSWEEP_STATE_NOT_PATCHED)
+		put_null(&row);
+	else
+		put(&row, Int32GetDatum(sweep_hooks_api));
+
+	if (state == PGSWEEP_STATE_OK)
+		put_status(&row);
+	while (row.n < tupdesc->natts)
+		put_null(&row);
+
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+													  row.values, row.nulls)));
+}
+
+/*
+ * Behind view pg_sweep_strategies; a row a strategy, none where pg_sweep can
+ * do nothing.
+ */
+Datum
+pg_sweep_get_strategies(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	PgSweepCounters totals[PGSWEEP_NUM_STRATEGIES];
+	PgSweepStrategyStats stats[PGSWEEP_NUM_STRATEGIES];
+	PgSweepStrategyId active;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (pgsweep_state() != PGSWEEP_STATE_OK)
+		return (Datum) 0;
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	active = PGSWEEP_ACTIVE_ID(pg_atomic_read_u64(&PgSweep->active));
+	pgsweep_sum_counters(totals);
+	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
+		pgsweep_strategy_stats(i, totals, &stats[i]);
+	LWLockRelease(PgSweep->lock);
+
+	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
+	{
+		Interval   *active_time = palloc0(sizeof(Interval));
+		PgSweepCounters *c = &stats[i].counters;
+		Row			row = {0};
+
+		active_time->time = stats[i].active_usec;
+
+		put_text(&row, pgsweep_strategies[i]->name);
+		put(&row, BoolGetDatum(i == active));
+		put(&row, IntervalPGetDatum(active_time));
+		put_int8(&row, stats[i].switches);
+		put(&row, Int32GetDatum(stats[i].hand));
+		put_int8(&row, stats[i].passes);
+		if (i == PGSWEEP_STOCK)
+		{
+			/* core does not count what it looked at for */
+			put_int8(&row, c->allocations);
+			put_int8(&row, c->looked_at);
+			for (int k = 2; k < PGSWEEP_NUM_COUNTERS; k++)
+				put_null(&row);
+		}
+		else
+			put_counters(&row, c);
+		put_int8(&row, stats[i].shared_atomics);
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Behind view pg_sweep_backends; a row a process that has allocated.
+ */
+Datum
+pg_sweep_get_backends(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			num_backends;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (pgsweep_state() != PGSWEEP_STATE_OK)
+		return (Datum) 0;
+
+	/* a copy of pg_stat_activity's source, for the type of each process */
+	num_backends = pgstat_fetch_stat_numbackends();
+
+	for (int i = 1; i <= num_backends; i++)
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+		ProcNumber	procno = local->proc_number;
+		PgSweepSlot *slot;
+		PgSweepCounters sum = {0};
+		Row			row = {0};
+		uint64		active;
+
+		if (procno < 0 || (uint32) procno >= PgSweep->num_slots)
+			continue;
+		slot = &PgSweep->slots[procno].slot;
+		if (slot->pid == 0 || slot->pid != local->backendStatus.st_procpid)
+			continue;			/* has not allocated, or is another one by now */
+
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+		{
+			pgsweep_add_counters(&sum, &slot->counters[s], 1);
+			pgsweep_add_counters(&sum, &slot->base[s], -1);
+		}
+
+		active = pg_atomic_read_u64(&PgSweep->active);
+		put(&row, Int32GetDatum(slot->pid));
+		put_text(&row, GetBackendTypeDesc(local->backendStatus.st_backendType));
+		put_text(&row, pgsweep_strategies[slot->last_strategy]->name);
+		/* a lease of before a switch is as good as none */
+		put(&row, Int32GetDatum(slot->lease.active == active ? slot->lease.left : 0));
+		put_counters(&row, &sum);
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
+	}
+	return (Datum) 0;
+}
