@@ -26,10 +26,7 @@ batched_get_victim(PgSweepSlot *slot, uint64 active, uint32 *buf_state)
 static void
 batched_position(int *hand, uint64 *passes)
 {
-	uint64		ticket = pgsweep_hand_read(&PgSweep->pool);
-
-	*hand = (int) (ticket % PgSweep->pool.num_buffers);
-	*passes = ticket / PgSweep->pool.num_buffers;
+	pgsweep_hand_position(&PgSweep->pool, hand, passes);
 }
 
 static bool

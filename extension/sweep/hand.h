@@ -72,4 +72,17 @@ pgsweep_hand_read(PgSweepPartition *part)
 	return pg_atomic_read_u64(&part->hand.ticket);
 }
 
+/*
+ * The same as the id of the buffer that the hand points to, and the number of
+ * complete passes.  Both come from one read.
+ */
+static inline void
+pgsweep_hand_position(PgSweepPartition *part, int *buffer, uint64 *passes)
+{
+	uint64		ticket = pgsweep_hand_read(part);
+
+	*buffer = (int) (part->first_buffer + ticket % part->num_buffers);
+	*passes = ticket / part->num_buffers;
+}
+
 #endif							/* PGSWEEP_HAND_H */
