@@ -1,11 +1,96 @@
 # Makefile for pg_sweep
+#
+# With PG_CONFIG this is a PGXS extension like any other:
+#     make PG_CONFIG=/path/to/bin/pg_config install installcheck
+# Without it, the server that this project builds is meant, never a pg_config
+# that happens to be in the PATH; see "make help" and tools/project.mk.
 
-SHELL = /bin/bash
+sweep_makefile := $(realpath $(firstword $(MAKEFILE_LIST)))
+ifneq ($(words $(sweep_makefile)),1)
+$(error The path of this folder has white space in it, which make cannot handle; move the clone)
+endif
+sweep_srcdir := $(patsubst %/,%,$(dir $(sweep_makefile)))
 
-VARIANT ?= release
+# Targets that are the project's own even if a PG_CONFIG is given
+project_goals = server servers demo check check-core check-long bench help
 
-.PHONY: server servers
-server:
-	@tools/server $(VARIANT)
-servers:
-	@tools/server release cassert stock
+sweep_mode := $(if $(filter $(project_goals),$(MAKECMDGOALS)),project,$(if $(PG_CONFIG),pgxs,project))
+ifeq ($(sweep_mode),project)
+include $(sweep_srcdir)/tools/project.mk
+else
+
+# ---- PGXS ----
+
+all:
+
+sweep_version := $(shell $(PG_CONFIG) --version)
+ifeq ($(sweep_version),)
+$(error PG_CONFIG=$(PG_CONFIG) cannot be run)
+endif
+ifneq ($(filter 18%,$(word 2,$(sweep_version))),$(word 2,$(sweep_version)))
+$(error PG_CONFIG=$(PG_CONFIG) is of $(sweep_version); pg_sweep is for PostgreSQL 18)
+endif
+
+MODULE_big = pg_sweep
+EXTENSION = pg_sweep
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(sweep_srcdir)/pg_sweep.control)
+PGFILEDESC = "pg_sweep - switchable buffer replacement"
+
+sweep_find = $(patsubst $(sweep_srcdir)/%,%,$(foreach d,extension extension/*,$(wildcard $(sweep_srcdir)/$(d)/$(1))))
+OBJS = $(patsubst %.c,%.o,$(call sweep_find,*.c))
+DATA = $(call sweep_find,pg_sweep--*.sql)
+ifeq ($(filter %/pg_sweep--$(EXTVERSION).sql,$(DATA)),)
+$(error There is no extension/pg_sweep--$(EXTVERSION).sql, which pg_sweep.control names)
+endif
+
+PG_CPPFLAGS = -I$(sweep_srcdir)/extension -DPGSWEEP_VERSION='"$(EXTVERSION)"'
+PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+
+# What the tests leave behind, and the header below
+sweep_out := $(if $(filter $(sweep_srcdir),$(CURDIR)),build/pgxs,.)
+
+# A server with the patches has the header of the hooks.  For one without, the
+# library can be built all the same (it then says so when it is asked), with
+# the header as the patches would install it.
+sweep_hooks_h := $(wildcard $(shell $(PG_CONFIG) --includedir-server)/storage/sweep_hooks.h)
+ifeq ($(sweep_hooks_h),)
+sweep_hooks_h := $(sweep_out)/include/storage/sweep_hooks.h
+PG_CPPFLAGS += -I$(sweep_out)/include
+EXTRA_CLEAN += $(sweep_out)/include
+
+$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/*)
+	$(sweep_srcdir)/tools/hooks-header 18 $@
+endif
+
+sweep_names = $(sort $(basename $(notdir $(wildcard $(sweep_srcdir)/$(1)))))
+REGRESS := $(call sweep_names,sql/*.sql)
+REGRESS_OPTS = --outputdir=$(sweep_out)/regress
+ISOLATION := $(call sweep_names,specs/*.spec)
+ISOLATION_OPTS = --outputdir=$(sweep_out)/isolation
+TAP_TESTS := $(if $(wildcard $(sweep_srcdir)/t/*.pl),1)
+REGRESS_PREP = sweep-output-folders
+EXTRA_CLEAN += .deps $(sweep_out)/regress $(sweep_out)/isolation $(sweep_out)/tap
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+$(OBJS): $(call sweep_find,*.h) $(sweep_hooks_h) | sweep-object-folders
+
+.PHONY: sweep-object-folders sweep-output-folders
+sweep-object-folders:
+	@mkdir -p $(sort $(dir $(OBJS)))
+sweep-output-folders:
+	@mkdir -p $(sweep_out)/regress $(sweep_out)/isolation
+
+# PGXS only says so, and succeeds, if the server was built without TAP.
+ifeq ($(enable_tap_tests),yes)
+define prove_installcheck
+$(sweep_srcdir)/tools/tap --pg-config '$(shell command -v $(PG_CONFIG))' --output '$(abspath $(sweep_out)/tap)' $(PROVE_TESTS)
+endef
+else
+define prove_installcheck
+@echo 'installcheck: error: the TAP tests did not run: this server was built without --enable-tap-tests' >&2; exit 1
+endef
+endif
+
+endif

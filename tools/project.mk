@@ -1,0 +1,57 @@
+# project.mk: the targets of the project itself; included by Makefile.
+
+VARIANT ?= $(default_variant)
+default_variant = release
+sweep_tools := $(sweep_srcdir)/tools
+sweep_release := $(sweep_srcdir)/build/18/release/bin/pg_config
+
+.PHONY: all server servers install uninstall installcheck demo check check-core \
+	check-long bench clean distclean help
+
+ifeq ($(PG_CONFIG),)
+
+# The extension for our own release server; a server is built first if needed.
+all install:
+	@$(sweep_tools)/server release
+
+uninstall installcheck: all
+	@$(MAKE) -C $(sweep_srcdir) --no-print-directory PG_CONFIG=$(sweep_release) $@
+
+clean:
+	@$(sweep_tools)/clean
+distclean:
+	@$(sweep_tools)/clean --all
+
+else
+
+# A PG_CONFIG and one of our own targets in the same command
+all install uninstall installcheck clean distclean:
+	@$(MAKE) -C $(sweep_srcdir) --no-print-directory $@
+
+endif
+
+server:
+	@$(sweep_tools)/server $(VARIANT)
+
+servers:
+	@$(sweep_tools)/server release cassert stock
+
+demo:
+	@$(sweep_tools)/server release
+	@$(sweep_tools)/as-user $(sweep_tools)/demo $(DEMO)
+
+check: default_variant = cassert
+check:
+	@$(sweep_tools)/check $(if $(PG_CONFIG),--pg-config '$(PG_CONFIG)',$(VARIANT))
+
+check-core:
+	@$(sweep_tools)/check-core $(if $(STRATEGIES),--strategies '$(STRATEGIES)') $(if $(SUITES),--suites '$(SUITES)')
+
+check-long:
+	@$(sweep_tools)/check-long
+
+bench:
+	@$(sweep_tools)/bench $(if $(QUICK),--quick) $(BENCH)
+
+help:
+	@$(sweep_tools)/help
