@@ -1,0 +1,94 @@
+"""What a bench prints and writes."""
+
+import json
+import os
+import sys
+import time
+
+from .paths import BENCH, ROOT, BenchError, make_bench_dir
+
+_begin = time.monotonic()
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+def progress(text):
+    """A line for whoever is waiting; not part of the result."""
+    print(f"[{time.monotonic() - _begin:6.1f} s] {text}", file=sys.stderr,
+          flush=True)
+
+
+def machine(servers):
+    """What the figures were taken on, as lines of text."""
+    cpu = "unknown CPU"
+    try:
+        with open("/proc/cpuinfo") as cpuinfo:
+            for line in cpuinfo:
+                if line.startswith("model name"):
+                    cpu = line.split(":", 1)[1].strip()
+                    break
+        load = f"{os.getloadavg()[0]:.2f}"
+    except OSError:
+        load = "unknown"
+    lines = [f"{len(os.sched_getaffinity(0))} x {cpu};"
+             f" load average at the start {load}"]
+    for server in servers:
+        lines.append(f"{server.label}: PostgreSQL {server.version}")
+    return lines
+
+
+def fixed(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def spread(row, digits=3):
+    """A ratio with its range over the rounds."""
+    if row is None or row["ratio"] is None:
+        return "-"
+    return (f"{row['ratio']:.{digits}f}"
+            f" ({row['ratio_min']:.{digits}f}..{row['ratio_max']:.{digits}f})")
+
+
+def table(headings, rows, title=None):
+    """The first column to the left, the others to the right."""
+    cells = [list(map(str, row)) for row in [headings, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
+
+    def line(row):
+        first = row[0].ljust(widths[0])
+        return "  ".join([first, *(cell.rjust(width) for cell, width
+                                   in zip(row[1:], widths[1:]))]).rstrip()
+
+    say()
+    if title:
+        say(title)
+    say(line(cells[0]))
+    say("  ".join("-" * width for width in widths))
+    for row in cells[1:]:
+        say(line(row))
+
+
+def write_json(name, rows):
+    """build/bench/NAME.json, an object a row."""
+    make_bench_dir()
+    path = BENCH / f"{name}.json"
+    text = json.dumps(rows, indent=1) + "\n"
+    fresh = path.with_suffix(".json.new")
+    fresh.write_text(text)
+    fresh.replace(path)
+    say()
+    say(f"written: {path.relative_to(ROOT)}")
+
+
+def run(main):
+    """Call a bench's main(): errors the user can mend get no traceback."""
+    try:
+        status = main()
+    except BenchError as error:
+        sys.stdout.flush()
+        print(f"{os.path.relpath(sys.argv[0], ROOT)}: {error}",
+              file=sys.stderr)
+        status = 1
+    sys.exit(status)

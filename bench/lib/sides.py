@@ -1,0 +1,143 @@
+"""What is compared: a server, what is loaded into it, and a strategy.
+
+Nothing is measured before verify() has asked the server itself whether the
+side is in force."""
+
+import time
+from dataclasses import dataclass
+
+from .paths import BenchError
+from .session import quote
+
+# The clusters that sides run on.
+STOCK = "stock"                 # the unpatched server
+BARE = "bare"                   # the patched server, nothing loaded
+SWEEP = "sweep"                 # the patched server with pg_sweep preloaded
+
+# How long a reload may take to reach every process.
+RELOAD_SECONDS = 10
+
+# By this installed header a patched server is known from an unpatched one.
+HOOK_HEADER = "storage/sweep_hooks.h"
+
+
+@dataclass(frozen=True)
+class Side:
+    name: str
+    cluster: str
+    strategy: str = None
+    batch_size: int = None      # 0: automatic; None: of no interest
+
+
+STOCK_SERVER = Side("stock server", STOCK)
+NOTHING_LOADED = Side("patched, nothing loaded", BARE)
+SWEEP_STOCK = Side("pg_sweep stock", SWEEP, "stock")
+
+
+def batched(size):
+    return Side(f"pg_sweep batched {size or 'auto'}", SWEEP, "batched", size)
+
+
+def preload(cluster):
+    """The setting that makes a cluster what its key says."""
+    return {"shared_preload_libraries": "pg_sweep" if cluster == SWEEP else ""}
+
+
+def check_servers(stock, patched):
+    """The two servers must be of one version, and only one of them patched."""
+    if stock is not None and stock.version != patched.version:
+        raise BenchError(f"the stock server is {stock.version} and the patched"
+                         f" one {patched.version}: they cannot be compared")
+    for server, expected in ((stock, False), (patched, True)):
+        if server is None:
+            continue
+        header = f"{server.config('includedir-server')}/{HOOK_HEADER}"
+        try:
+            open(header).close()
+            found = True
+        except OSError:
+            found = False
+        if found != expected:
+            raise BenchError(f"{server.prefix} should be the {server.label}"
+                             f" server, but {header} is"
+                             f" {'there' if found else 'missing'}")
+
+
+def activate(side, admin):
+    """Put a side in force; admin is a session on its cluster."""
+    if side.strategy is None:
+        return
+    if side.batch_size is not None:
+        configured = admin.value("SELECT batch_size_configured"
+                                 " FROM pg_sweep_status")
+        if configured != str(side.batch_size):
+            admin.rows("ALTER SYSTEM SET pg_sweep.batch_size"
+                       f" = {side.batch_size}")
+            admin.rows("SELECT pg_reload_conf()")
+            wait_until(admin, "SELECT batch_size_configured"
+                       " FROM pg_sweep_status", str(side.batch_size))
+    admin.rows(f"SELECT pg_sweep_set_strategy({quote(side.strategy)})")
+
+
+def wait_until(session, query, expected):
+    deadline = time.monotonic() + RELOAD_SECONDS
+    while True:
+        answer = session.value(query)
+        if answer == expected:
+            return
+        if time.monotonic() > deadline:
+            raise BenchError(f"{query}: {answer!r} instead of {expected!r}"
+                             f" {RELOAD_SECONDS} s after the reload")
+        time.sleep(0.005)
+
+
+def verify(side, session, version, capped=False):
+    """Abort unless this session sees the side in force.
+
+    capped: small pools, where the limit of all leases together may leave a
+    batch smaller than the one configured, are part of what is measured."""
+    def must(what, found, expected):
+        if found != expected:
+            raise BenchError(f"side {side.name!r} is not in force: {what} is"
+                             f" {found!r} instead of {expected!r}")
+
+    must("server_version",
+         session.value("SHOW server_version").split()[0], version)
+    loaded = session.value(
+        "SELECT current_setting('pg_sweep.strategy', true) IS NOT NULL")
+    libraries = session.value("SHOW shared_preload_libraries")
+    if side.strategy is None:
+        must("shared_preload_libraries", libraries, "")
+        must("pg_sweep loaded", loaded, "f")
+        return
+    must("shared_preload_libraries", libraries, "pg_sweep")
+    must("pg_sweep loaded", loaded, "t")
+    state, note, strategy, size = session.row(
+        "SELECT state, note, strategy, batch_size FROM pg_sweep_status")
+    must(f"pg_sweep_status.state (note: {note})", state, "ok")
+    must("pg_sweep_status.strategy", strategy, side.strategy)
+    if side.batch_size is not None:
+        wait_until(session, "SHOW pg_sweep.batch_size", str(side.batch_size))
+        if side.batch_size != 0 and not (capped
+                                         and int(size) < side.batch_size):
+            must("pg_sweep_status.batch_size", size, str(side.batch_size))
+
+
+def counters(side, session):
+    """(allocations, shared atomics) of the side's strategy since the reset;
+    None where the server cannot say."""
+    if side.strategy is None:
+        return None
+    allocations, atomics = session.row(
+        "SELECT allocations, shared_atomics FROM pg_sweep_strategies"
+        f" WHERE strategy = {quote(side.strategy)}")
+    if allocations == "" or atomics == "":
+        return None
+    return int(allocations), int(atomics)
+
+
+def atomics_per_allocation(before, after):
+    """From two answers of counters()."""
+    if before is None or after is None or after[0] == before[0]:
+        return None
+    return (after[1] - before[1]) / (after[0] - before[0])

@@ -1,0 +1,57 @@
+"""Samples taken in rounds, and the rows made of them."""
+
+from statistics import median
+
+
+class Samples:
+    """Values by metric, configuration, side and round.
+
+    Sides are compared within a round, where they ran one right after the
+    other: the ratio of a side is the median of its rounds' ratios to the
+    baseline, not the ratio of two medians."""
+
+    def __init__(self, baseline):
+        self.baseline = baseline
+        self.values = {}                # (metric, configuration, side) -> {}
+
+    def add(self, metric, configuration, side, round_, value):
+        key = (metric, configuration, side)
+        self.values.setdefault(key, {})[round_] = value
+
+    def ratios(self, metric, configuration, side):
+        ours = self.values.get((metric, configuration, side), {})
+        base = self.values.get((metric, configuration, self.baseline), {})
+        return [ours[r] / base[r] for r in ours if base.get(r)]
+
+    def row(self, metric, configuration, side):
+        """One row of the result, or None if there are no samples."""
+        values = list(self.values.get((metric, configuration, side),
+                                      {}).values())
+        if not values:
+            return None
+        ratios = self.ratios(metric, configuration, side)
+        return {
+            "metric": metric,
+            "configuration": configuration,
+            "side": side,
+            "rounds": len(values),
+            "median": median(values),
+            "min": min(values),
+            "max": max(values),
+            "ratio": median(ratios) if ratios else None,
+            "ratio_min": min(ratios) if ratios else None,
+            "ratio_max": max(ratios) if ratios else None,
+        }
+
+    def rows(self):
+        return [self.row(*key) for key in self.values]
+
+
+def rotated(items, round_):
+    """The same items, another one first in every round: no side always runs
+    first, and none always after the same other one is warm."""
+    items = list(items)
+    shift = round_ % len(items)
+    turned = items[shift:] + items[:shift]
+    # every second turn backwards, so that neighbours change as well
+    return turned[::-1] if (round_ // len(items)) % 2 else turned
