@@ -28,9 +28,10 @@
  *
  * What remains is the race that every clock sweep has: a backend that loses its
  * CPU between its check and its look at the buffer, for a whole lap of the
- * hand, takes one usage count from a buffer in the wrong pass.  Core has it
- * between its fetch-add and its header lock.  It is harmless: whoever takes a
- * victim checks its state in the same atomic step that locks it.
+ * hand, takes usage counts in the wrong pass: one from each buffer that it
+ * looks at before it has its victim, the rest of the lease at most.  Core has
+ * it between its fetch-add and its header lock.  It is harmless: whoever takes
+ * a victim checks its state in the same atomic step that locks it.
  *
  * Nothing here knows of processes or shared memory beyond the partition, so
  * that test/modules/test_pg_sweep can drive any interleaving of it.
