@@ -1,0 +1,332 @@
+/*-------------------------------------------------------------------------
+ *
+ * mutants.h
+ *	  pg_sweep's lease code, and broken variants of it.
+ *
+ * Each mutant has one mistake, most of them seen in other patches for the same
+ * purpose or one edit away from lease.h.  A test that lets one pass tests
+ * nothing; t/010_properties.pl demands that each is caught.
+ *
+ * test/modules/test_pg_sweep/mutants.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MUTANTS_H
+#define MUTANTS_H
+
+#include "sim.h"
+
+/* State of the mutants that count passes apart from the hand */
+static uint64 mutant_passes;
+static uint64 mutant_claims;
+
+/* ---- leases that do not expire as they should ---- */
+
+static uint32
+expire_never(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return 0;
+}
+
+/* Keeps its tickets over a switch of strategy */
+static uint32
+expire_not_switched(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return pgsweep_lease_expire(lease, lease->active, batch);
+}
+
+/* Compares the strategy without the generation: there and back again */
+static uint32
+expire_strategy_only(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	if ((lease->active & 0xFF) == (active & 0xFF))
+		active = lease->active;
+	return pgsweep_lease_expire(lease, active, batch);
+}
+
+static uint32
+expire_with_lap(PgSweepLease *lease, uint64 active, uint32 batch, int64 slack)
+{
+	PgSweepPartition *part = lease->part;
+	uint32		dropped = 0;
+
+	if (lease->left == 0)
+		return 0;
+	if (lease->active != active ||
+		(int64) (pgsweep_hand_read(part) - lease->next_ticket - part->num_buffers) > slack)
+	{
+		dropped = lease->left;
+		lease->left = 0;
+	}
+	else if (lease->left > batch)
+	{
+		dropped = lease->left - batch;
+		lease->left = batch;
+	}
+	return dropped;
+}
+
+static uint32
+expire_not_lapped(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return expire_with_lap(lease, active, batch, PG_INT64_MAX);
+}
+
+static uint32
+expire_one_early(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return expire_with_lap(lease, active, batch, -1);
+}
+
+static uint32
+expire_one_late(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return expire_with_lap(lease, active, batch, 1);
+}
+
+static uint32
+expire_lap_late(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return expire_with_lap(lease, active, batch, sim->n);
+}
+
+/* Takes the published pass for the whole truth */
+static uint32
+expire_by_pass(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	if (lease->left > 0 && sim_read_u64(&lease->part->pass) != lease->pass)
+		active = lease->active + 1;
+	return pgsweep_lease_expire(lease, active, batch);
+}
+
+/* Leases keep the size that they had when there were fewer backends */
+static uint32
+expire_not_trimmed(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	return pgsweep_lease_expire(lease, active, PGSWEEP_BATCH_MAX);
+}
+
+static uint32
+expire_trimmed_to_nothing(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	if (lease->left > batch)
+		active = lease->active + 1;
+	return pgsweep_lease_expire(lease, active, batch);
+}
+
+/* Says what it has dropped, and keeps it */
+static uint32
+expire_not_cleared(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	uint32		left = lease->left;
+	uint32		dropped = pgsweep_lease_expire(lease, active, batch);
+
+	lease->left = left;
+	return dropped;
+}
+
+/* ---- leases taken wrongly ---- */
+
+/* Publishes the pass of the first ticket, the floor of what was claimed */
+static void
+take_floor_pass(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	uint64		ticket = sim_fetch_add_u64(&part->hand.ticket, batch);
+
+	lease->part = part;
+	lease->active = active;
+	lease->pass = ticket / part->num_buffers;
+	lease->next_ticket = ticket;
+	lease->next_offset = ticket % part->num_buffers;
+	lease->left = batch;
+	if (sim_read_u64(&part->pass) < lease->pass)
+		sim_write_u64(&part->pass, lease->pass);
+}
+
+/* Publishes no pass at all */
+static void
+take_unpublished(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	uint64		published = pg_atomic_read_u64(&part->pass);
+
+	pgsweep_lease_take(lease, part, active, batch);
+	pg_atomic_write_u64(&part->pass, published);
+}
+
+/* Writes the pass whether it is newer or not */
+static void
+take_pass_ahead(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	pgsweep_lease_take(lease, part, active, batch);
+	pg_atomic_write_u64(&part->pass, lease->pass + 1);
+}
+
+/* A ticket of 32 bits: 71 minutes at a million a second */
+static void
+take_hand32(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	pgsweep_lease_take(lease, part, active, batch);
+	lease->next_ticket = (uint32) lease->next_ticket;
+	lease->next_offset = lease->next_ticket % part->num_buffers;
+}
+
+static void
+position_hand32(PgSweepPartition *part, int *buffer, uint64 *passes)
+{
+	uint32		ticket = (uint32) pgsweep_hand_read(part);
+
+	*buffer = (int) (part->first_buffer + ticket % part->num_buffers);
+	*passes = ticket / part->num_buffers;
+}
+
+/* Whoever goes over the end counts the pass, after it has moved the hand */
+static void
+take_counting(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	pgsweep_lease_take(lease, part, active, batch);
+	mutant_claims++;
+	if (lease->next_offset + batch >= part->num_buffers)
+		mutant_passes++;
+}
+
+static void
+position_counted(PgSweepPartition *part, int *buffer, uint64 *passes)
+{
+	pgsweep_hand_position(part, buffer, passes);
+	*passes = mutant_passes;
+}
+
+/* Passes as claims times the size of one now, divided by the pool */
+static void
+position_claims(PgSweepPartition *part, int *buffer, uint64 *passes)
+{
+	pgsweep_hand_position(part, buffer, passes);
+	*passes = mutant_claims * sim->batch / part->num_buffers;
+}
+
+/* ---- tickets used wrongly ---- */
+
+static int
+tick_not_wrapped(PgSweepLease *lease)
+{
+	lease->left--;
+	lease->next_ticket++;
+	return (int) (lease->part->first_buffer + lease->next_offset++);
+}
+
+/* The same buffer twice at the end of a pass */
+static int
+tick_wrapped_late(PgSweepLease *lease)
+{
+	uint32		offset = lease->next_offset;
+
+	lease->left--;
+	lease->next_ticket++;
+	if (offset + 1 < lease->part->num_buffers)
+		lease->next_offset++;
+	else if (lease->left % 2 == 0)
+		lease->next_offset = 0;
+	return (int) (lease->part->first_buffer + offset);
+}
+
+static int
+tick_not_counted(PgSweepLease *lease)
+{
+	int			buffer = pgsweep_lease_tick(lease);
+
+	lease->left++;
+	return buffer;
+}
+
+/* Counts its tickets, but not which one is the next: laps come too late */
+static int
+tick_ticket_stays(PgSweepLease *lease)
+{
+	int			buffer = pgsweep_lease_tick(lease);
+
+	lease->next_ticket--;
+	return buffer;
+}
+
+/* ---- leases too large ---- */
+
+/* Each backend may take what all of them together may */
+static uint32
+batch_not_shared(uint32 wish, uint32 nbuffers, uint32 nbackends)
+{
+	return pgsweep_batch_size_for(wish, nbuffers, 1);
+}
+
+static uint32
+batch_no_limit(uint32 wish, uint32 nbuffers, uint32 nbackends)
+{
+	return Min(wish, nbuffers);
+}
+
+/* A share rounded up: more than the limit together */
+static uint32
+batch_rounded_up(uint32 wish, uint32 nbuffers, uint32 nbackends)
+{
+	nbackends = Max(nbackends, 1);
+	return Max(1, Min(wish, (pgsweep_lease_limit(nbuffers) + nbackends - 1) / nbackends));
+}
+
+/* Nothing left to take where there are more backends than the limit */
+static uint32
+batch_zero(uint32 wish, uint32 nbuffers, uint32 nbackends)
+{
+	return Min(wish, pgsweep_lease_limit(nbuffers) / Max(nbackends, 1));
+}
+
+/* Half of what would be allowed: safe, but not what was asked for */
+static uint32
+batch_timid(uint32 wish, uint32 nbuffers, uint32 nbackends)
+{
+	return Max(1, pgsweep_batch_size_for(wish, nbuffers, nbackends) / 2);
+}
+
+#define REAL_CODE \
+	.take = pgsweep_lease_take, \
+	.expire = pgsweep_lease_expire, \
+	.tick = pgsweep_lease_tick, \
+	.position = pgsweep_hand_position, \
+	.batch_for = pgsweep_batch_size_for
+
+/* A mutant is the real code with a part replaced, which the compiler remarks */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+static const SimCode sim_codes[] = {
+	{"pg_sweep", REAL_CODE},
+	{"never expires", REAL_CODE, .expire = expire_never},
+	{"survives a switch", REAL_CODE, .expire = expire_not_switched},
+	{"survives a switch there and back", REAL_CODE, .expire = expire_strategy_only},
+	{"survives a lap", REAL_CODE, .expire = expire_not_lapped},
+	{"expires one ticket early", REAL_CODE, .expire = expire_one_early},
+	{"expires one ticket late", REAL_CODE, .expire = expire_one_late},
+	{"expires one lap late", REAL_CODE, .expire = expire_lap_late},
+	{"expires with the published pass", REAL_CODE, .expire = expire_by_pass},
+	{"is not trimmed", REAL_CODE, .expire = expire_not_trimmed},
+	{"is trimmed to nothing", REAL_CODE, .expire = expire_trimmed_to_nothing},
+	{"is dropped but kept", REAL_CODE, .expire = expire_not_cleared},
+	{"publishes the floor", REAL_CODE, .take = take_floor_pass},
+	{"publishes nothing", REAL_CODE, .take = take_unpublished},
+	{"publishes ahead", REAL_CODE, .take = take_pass_ahead},
+	{"32-bit ticket", REAL_CODE, .take = take_hand32},
+	{"32-bit position", REAL_CODE, .position = position_hand32},
+	{"passes counted by claims", REAL_CODE, .take = take_counting, .position = position_counted},
+	{"passes from claims", REAL_CODE, .take = take_counting, .position = position_claims},
+	{"runs over the end", REAL_CODE, .tick = tick_not_wrapped},
+	{"stays at the end", REAL_CODE, .tick = tick_wrapped_late},
+	{"uses a ticket twice", REAL_CODE, .tick = tick_not_counted},
+	{"forgets its ticket", REAL_CODE, .tick = tick_ticket_stays},
+	{"limit not shared", REAL_CODE, .batch_for = batch_not_shared},
+	{"no limit", REAL_CODE, .batch_for = batch_no_limit},
+	{"share rounded up", REAL_CODE, .batch_for = batch_rounded_up},
+	{"nothing to take", REAL_CODE, .batch_for = batch_zero},
+	{"too timid", REAL_CODE, .batch_for = batch_timid},
+};
+
+#pragma GCC diagnostic pop
+
+#endif							/* MUTANTS_H */

@@ -1,0 +1,99 @@
+/* test/modules/test_pg_sweep/test_pg_sweep--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION test_pg_sweep" to load this file. \quit
+
+-- Virtual backends take and use leases of one hand in an order that seed
+-- chooses. violation is the first property that did not hold, NULL if all did;
+-- the other columns count what was exercised (sim.h). With interrupts, backends
+-- are stopped in the middle of an operation, too. start is the hand's first
+-- ticket.
+CREATE FUNCTION test_pg_sweep_simulate(seed int8,
+									   steps int4,
+									   buffers int4,
+									   backends int4,
+									   interrupts bool,
+									   start int8 DEFAULT 0,
+									   code text DEFAULT 'pg_sweep',
+									   OUT violation text,
+									   OUT tickets int8,
+									   OUT looks int8,
+									   OUT switched int8,
+									   OUT lapped int8,
+									   OUT trimmed int8,
+									   OUT left_behind int8,
+									   OUT straddling int8,
+									   OUT bursts int8,
+									   OUT singles int8,
+									   OUT outstanding int8,
+									   OUT interrupted int8,
+									   OUT stale_passes int8,
+									   OUT late_looks int8,
+									   OUT passes int8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_pg_sweep_codes()
+RETURNS SETOF text
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- The size of a lease, and the most that all leases may cover.
+CREATE FUNCTION test_pg_sweep_batch(configured int4,
+									cpus int4,
+									nodes int4,
+									buffers int4,
+									backends int4,
+									code text DEFAULT 'pg_sweep')
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT;
+
+CREATE FUNCTION test_pg_sweep_lease_limit(buffers int4)
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- The same leases in several backends at once. begin resets what they share;
+-- then as many sessions as it was told call run; then end tells how far the
+-- hand is, and how many different tickets were used.
+CREATE FUNCTION test_pg_sweep_shared_begin(buffers int4, processes int4)
+RETURNS void
+AS '$libdir/test_pg_sweep_shared'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_pg_sweep_shared_run(tickets int8,
+										 seed int8,
+										 code text DEFAULT 'pg_sweep',
+										 OUT looks int8,
+										 OUT dropped int8,
+										 OUT left_over int8,
+										 OUT leases int8,
+										 OUT "foreign" int8,
+										 OUT late_looks int8,
+										 OUT duplicates int8,
+										 OUT strayed int8,
+										 OUT backwards int8)
+AS '$libdir/test_pg_sweep_shared'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_pg_sweep_shared_end(OUT hand int8, OUT distinct_used int8)
+AS '$libdir/test_pg_sweep_shared'
+LANGUAGE C VOLATILE STRICT;
+
+-- Runs a statement while the first blocks of a relation are pinned. Returns
+-- NULL if it went well, else "SQLSTATE: message" of its error.
+CREATE FUNCTION test_pg_sweep_hold_pins(rel regclass, blocks int4, statement text)
+RETURNS text
+AS '$libdir/test_pg_sweep_pins'
+LANGUAGE C VOLATILE STRICT;
+
+REVOKE ALL ON FUNCTION test_pg_sweep_simulate(int8, int4, int4, int4, bool, int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_codes() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_batch(int4, int4, int4, int4, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_lease_limit(int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_shared_begin(int4, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_shared_run(int8, int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_shared_end() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_hold_pins(regclass, int4, text) FROM PUBLIC;
