@@ -1,0 +1,351 @@
+
+=pod
+
+=head1 NAME
+
+SweepTest - what the TAP tests of pg_sweep share
+
+=head1 SYNOPSIS
+
+  use FindBin;
+  use lib "$FindBin::RealBin/lib";
+  use SweepTest;
+
+  my $node = sweep_node('main', conf => "shared_buffers = 4MB");
+  $node->start;
+  for my $strategy (strategies($node)) { ... }
+
+=head1 DESCRIPTION
+
+Servers with pg_sweep preloaded, the names of the strategies, background load
+with bounded waits, and the checks that follow a load: balances, amcheck, the
+server's log.
+
+=cut
+
+package SweepTest;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Exporter 'import';
+use FindBin;
+use POSIX qw(:sys_wait_h _exit);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(
+  sweep_node strategies switch_to counter churn_setup churn
+  run_in_background wait_for_background stop_background background_stderr
+  start_pgbench start_switching write_script
+  check_balances check_amcheck check_counts_agree unexpected_log_lines
+  stock_prefix installed_module
+);
+
+my @children;
+
+# What a test dies of must not outlive it
+END
+{
+	my $status = $?;
+	kill('KILL', grep { waitpid($_, WNOHANG) == 0 } @children);
+	$? = $status;
+}
+
+# A server with pg_sweep preloaded, not started yet.  conf is appended to
+# postgresql.conf; init goes to PostgreSQL::Test::Cluster->init.
+# Autovacuum is off, as most tests count allocations.
+sub sweep_node
+{
+	my ($name, %params) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(%{ $params{init} // {} });
+	$node->append_conf(
+		'postgresql.conf', qq{
+shared_preload_libraries = 'pg_sweep'
+restart_after_crash = on
+autovacuum = off
+log_statement = none
+});
+	$node->append_conf('postgresql.conf', $params{conf})
+	  if defined $params{conf};
+	return $node;
+}
+
+# The names that pg_sweep.strategy takes, as the server tells
+sub strategies
+{
+	my ($node) = @_;
+	my @names = split /\n/,
+	  $node->safe_psql('postgres',
+		q{SELECT unnest(enumvals) FROM pg_settings WHERE name = 'pg_sweep.strategy'}
+	  );
+
+	BAIL_OUT("the server names no strategies besides stock") if @names < 2;
+	return @names;
+}
+
+# Make a strategy the active one at once
+sub switch_to
+{
+	my ($node, $strategy) = @_;
+
+	$node->safe_psql('postgres',
+		"SELECT pg_sweep_set_strategy('$strategy')");
+	return;
+}
+
+# A column of a strategy's row
+sub counter
+{
+	my ($node, $strategy, $column) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT $column FROM pg_sweep_strategies WHERE strategy = '$strategy'"
+	);
+}
+
+# Tables for churn(): each smaller than a quarter of a pool of 4 MB or more, so
+# that a scan uses no ring; all together 20 MB.
+my $churn_tables = 25;
+
+sub churn_setup
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres',
+		join '',
+		map { "CREATE TABLE churn_$_ AS SELECT i, repeat('x', 900) AS pad FROM generate_series(1, 800) i;\n" }
+		  1 .. $churn_tables);
+	return;
+}
+
+# Read all of them: a burst of allocations.  Returns the sum of what was read.
+sub churn
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres',
+		'SELECT sum(n) FROM ('
+		  . join(' UNION ALL ',
+			map { "SELECT sum(i + length(pad)) AS n FROM churn_$_" }
+			  1 .. $churn_tables)
+		  . ') s');
+}
+
+# Start a program; its output goes to files in the log folder.  Returns a handle
+# for wait_for_background().
+sub run_in_background
+{
+	my ($name, @command) = @_;
+	my $base = "$PostgreSQL::Test::Utils::log_path/$name";
+	my $pid;
+
+	note("starting in the background: @command");
+	$pid = fork;
+	die "could not fork: $!" unless defined $pid;
+	if ($pid == 0)
+	{
+		open(STDIN, '<', '/dev/null') or _exit(126);
+		open(STDOUT, '>', "$base.out") or _exit(126);
+		open(STDERR, '>', "$base.err") or _exit(126);
+		exec { $command[0] } @command or _exit(127);
+	}
+	push @children, $pid;
+	return {
+		name => $name,
+		pid => $pid,
+		out => "$base.out",
+		err => "$base.err"
+	};
+}
+
+# Wait until it ends, for as many seconds as given beyond the usual timeout.
+# Returns its exit code (128 + signal if it was killed), undef if it hangs, in
+# which case it is killed.
+sub wait_for_background
+{
+	my ($handle, $seconds) = @_;
+	my $deadline = time + $seconds + $PostgreSQL::Test::Utils::timeout_default;
+
+	while (waitpid($handle->{pid}, WNOHANG) == 0)
+	{
+		if (time > $deadline)
+		{
+			diag("$handle->{name} hangs");
+			kill('KILL', $handle->{pid});
+			waitpid($handle->{pid}, 0);
+			@children = grep { $_ != $handle->{pid} } @children;
+			return undef;
+		}
+		usleep(20_000);
+	}
+	@children = grep { $_ != $handle->{pid} } @children;
+	return $? & 127 ? 128 + ($? & 127) : $? >> 8;
+}
+
+# End it, whatever it is doing
+sub stop_background
+{
+	my ($handle) = @_;
+
+	kill('TERM', $handle->{pid});
+	return wait_for_background($handle, 0);
+}
+
+sub background_stderr
+{
+	my ($handle) = @_;
+
+	return slurp_file($handle->{err});
+}
+
+# pgbench without the vacuum before, on database postgres
+sub start_pgbench
+{
+	my ($node, $name, @options) = @_;
+
+	return run_in_background($name, 'pgbench', '--no-vacuum',
+		'--host' => $node->host,
+		'--port' => $node->port,
+		@options, 'postgres');
+}
+
+# A file for pgbench; returns its path
+sub write_script
+{
+	my ($name, $text) = @_;
+	my $path = "$PostgreSQL::Test::Utils::log_path/$name";
+
+	open(my $file, '>', $path) or die "could not write $path: $!";
+	print $file $text;
+	close $file;
+	return $path;
+}
+
+# Switch through all strategies, one every $milliseconds, for $seconds
+sub start_switching
+{
+	my ($node, $name, $milliseconds, $seconds) = @_;
+	my $script = write_script("$name.sql",
+		join '',
+		map { "SELECT pg_sweep_set_strategy('$_');\n\\sleep $milliseconds ms\n" }
+		  strategies($node));
+
+	return start_pgbench(
+		$node, $name,
+		'--file' => $script,
+		'--client' => 1,
+		'--time' => $seconds);
+}
+
+# What pgbench's transactions keep: all sums are the same
+sub check_balances
+{
+	my ($node, $title) = @_;
+	my @sums = split /\|/,
+	  $node->safe_psql(
+		'postgres', q{
+SELECT (SELECT sum(abalance) FROM pgbench_accounts),
+       (SELECT sum(tbalance) FROM pgbench_tellers),
+       (SELECT sum(bbalance) FROM pgbench_branches),
+       (SELECT sum(delta) FROM pgbench_history),
+       (SELECT count(*) FROM pgbench_history)});
+
+	cmp_ok($sums[4], '>', 0, "$title: there is a history");
+	is_deeply(
+		[ @sums[ 1 .. 3 ] ],
+		[ ($sums[0]) x 3 ],
+		"$title: balances add up");
+	return;
+}
+
+# Every table and B-tree of the database, catalogs and TOAST included
+sub check_amcheck
+{
+	my ($node, $title) = @_;
+
+	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS amcheck');
+
+	my $indexes = $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FROM (
+    SELECT bt_index_check(c.oid, heapallindexed => true)
+      FROM pg_class c JOIN pg_am am ON am.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
+     WHERE am.amname = 'btree' AND c.relkind = 'i' AND i.indisvalid AND c.relpersistence <> 't'
+    OFFSET 0) s});
+	cmp_ok($indexes, '>', 50, "$title: amcheck passes $indexes indexes");
+
+	my $tables = $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FROM pg_class
+ WHERE relkind IN ('r', 'm', 't') AND relpersistence <> 't'});
+	cmp_ok($tables, '>', 50, "$title: there are $tables tables to check");
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT c.oid::regclass, v.*
+  FROM pg_class c, LATERAL verify_heapam(c.oid) v
+ WHERE c.relkind IN ('r', 'm', 't') AND c.relpersistence <> 't'}),
+		'',
+		"$title: verify_heapam finds nothing");
+	return;
+}
+
+# pg_stat_bgwriter and pg_sweep count the same allocations, provided that both
+# have counted since the same moment.  The background writer reports them in its
+# next cycle, and the question itself may allocate: hence the poll.
+sub check_counts_agree
+{
+	my ($node, $title) = @_;
+
+	ok( $node->poll_query_until(
+			'postgres', q{
+SELECT buffers_alloc = (SELECT sum(allocations) FROM pg_sweep_strategies)
+  FROM pg_stat_bgwriter}),
+		"$title: pg_stat_bgwriter and pg_sweep_strategies agree on allocations"
+	) or diag(
+		$node->safe_psql(
+			'postgres', q{
+SELECT buffers_alloc, (SELECT string_agg(strategy || '=' || allocations, ' ') FROM pg_sweep_strategies)
+  FROM pg_stat_bgwriter}));
+	return;
+}
+
+# Lines of the server's log from an offset on that report an error, but those
+# that match one of the patterns
+sub unexpected_log_lines
+{
+	my ($node, $offset, @expected) = @_;
+	my @lines = grep { /(?:ERROR|FATAL|PANIC|TRAP):/ } split /\n/,
+	  slurp_file($node->logfile, $offset);
+
+	for my $pattern (@expected)
+	{
+		@lines = grep { $_ !~ $pattern } @lines;
+	}
+	return @lines;
+}
+
+# Prefix of an unpatched server of the same major version, undef if none was
+# built.  PG_SWEEP_STOCK names another one than that of "make server".
+sub stock_prefix
+{
+	my $prefix = $ENV{PG_SWEEP_STOCK}
+	  // "$FindBin::RealBin/../build/18/stock";
+
+	return -x "$prefix/bin/postgres" ? $prefix : undef;
+}
+
+# Is a library of test/modules installed?
+sub installed_module
+{
+	my ($node, $name) = @_;
+	my $pkglibdir = $node->config_data('--pkglibdir');
+
+	return -f "$pkglibdir/$name.so";
+}
+
+1;
