@@ -291,6 +291,7 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			num_backends;
+	uint32		batch;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
@@ -298,6 +299,7 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 
 	/* a copy of pg_stat_activity's source, for the type of each process */
 	num_backends = pgstat_fetch_stat_numbackends();
+	batch = pg_atomic_read_u32(&PgSweep->batch);
 
 	for (int i = 1; i <= num_backends; i++)
 	{
@@ -324,8 +326,9 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 		put(&row, Int32GetDatum(slot->pid));
 		put_text(&row, GetBackendTypeDesc(local->backendStatus.st_backendType));
 		put_text(&row, pgsweep_strategies[slot->last_strategy]->name);
-		/* a lease of before a switch is as good as none */
-		put(&row, Int32GetDatum(slot->lease.active == active ? slot->lease.left : 0));
+		/* what its owner will drop at the next use is as good as dropped */
+		put(&row, Int32GetDatum(slot->lease.active == active ?
+								Min(slot->lease.left, batch) : 0));
 		put_counters(&row, &sum);
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
