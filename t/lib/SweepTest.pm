@@ -203,11 +203,13 @@ sub background_stderr
 	return slurp_file($handle->{err});
 }
 
-# pgbench without the vacuum before, on database postgres
+# pgbench without the vacuum before, on database postgres; its application_name
+# is the name
 sub start_pgbench
 {
 	my ($node, $name, @options) = @_;
 
+	local $ENV{PGAPPNAME} = $name;
 	return run_in_background($name, 'pgbench', '--no-vacuum',
 		'--host' => $node->host,
 		'--port' => $node->port,
