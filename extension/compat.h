@@ -21,8 +21,14 @@
 #error "pg_sweep supports PostgreSQL 18 only"
 #endif
 
+#if SIZEOF_VOID_P < 8
+#error "pg_sweep needs a 64-bit machine: its counters must be read in one piece"
+#endif
+
+/* ELF only, like every platform that PostgreSQL has NUMA support on */
 #pragma weak sweep_hooks_api
 #pragma weak BufferReplacement
+#pragma weak StrategyEmptyFreelist
 #pragma weak SyncOneBuffer
 
 #include "storage/sweep_hooks.h"

@@ -13,7 +13,7 @@ AS 'MODULE_PATHNAME', 'pg_sweep_set_strategy'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_set_strategy(text) IS
-'make a buffer replacement strategy active in all backends at once, until the next switch or restart; returns the one active before; not undone by ROLLBACK';
+'make a buffer replacement strategy active in all backends at once, until the next switch or a restart, that after a crash included; returns the one active before; not undone by ROLLBACK';
 
 CREATE FUNCTION pg_sweep_reset_stats()
 RETURNS timestamptz
@@ -60,7 +60,7 @@ COMMENT ON COLUMN pg_sweep_status.state IS 'ok, not preloaded, server not patche
 COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok';
 COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the hook contract that the server was built with; NULL without the patch';
 COMMENT ON COLUMN pg_sweep_status.strategy IS 'the strategy that allocations use now';
-COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied: what will be active after a restart';
+COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied; what a restart makes active, unless the file has been edited since';
 COMMENT ON COLUMN pg_sweep_status.generation IS 'number of switches since the server started, plus one';
 COMMENT ON COLUMN pg_sweep_status.active_since IS 'when the strategy became active';
 COMMENT ON COLUMN pg_sweep_status.set_by IS 'start, reload (of the configuration) or function';

@@ -45,6 +45,12 @@ pgsweep_shmem_startup(void)
 	if (prev_shmem_startup_hook)
 		prev_shmem_startup_hook();
 
+	/* After a crash, core runs this again with our own routine in place */
+	if (BufferReplacement != NULL && BufferReplacement != &pgsweep_replacement_routine)
+		ereport(FATAL,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("pg_sweep cannot be loaded: another library has replaced buffer replacement already")));
+
 	pgsweep_shmem_init();
 	BufferReplacement = &pgsweep_replacement_routine;
 }
@@ -77,10 +83,6 @@ _PG_init(void)
 				 errdetail("%s", pgsweep_state_note(state))));
 		return;
 	}
-	if (BufferReplacement != NULL)
-		ereport(FATAL,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("pg_sweep cannot be loaded: another library has replaced buffer replacement already")));
 
 	pgsweep_define_gucs();
 

@@ -38,6 +38,7 @@ typedef enum PgSweepStrategyId
  * known to be out of date even if the same strategy is active again.
  */
 #define PGSWEEP_ACTIVE(generation, id)	(((uint64) (generation) << 8) | (id))
+#define PGSWEEP_FIRST_GENERATION		1	/* so that zeroed memory is no lease */
 #define PGSWEEP_ACTIVE_ID(active)		((PgSweepStrategyId) ((active) & 0xFF))
 #define PGSWEEP_ACTIVE_GENERATION(active)	((active) >> 8)
 
@@ -68,8 +69,8 @@ typedef struct PgSweepCounters
  * Everything but base is written by the owner only and read by others without
  * a lock: 64-bit values are written in one piece on every platform that the
  * server runs these strategies on, and a count that is one event late does not
- * matter.  base is written by the owner at attach and by a reset, both under
- * PgSweepShared->lock.
+ * matter.  base is written by the owner at attach, before pid is, and by a
+ * reset under PgSweepShared->lock; both write what the counters say.
  */
 typedef struct PgSweepSlot
 {

@@ -43,8 +43,9 @@ pgsweep_shmem_size(void)
 }
 
 /*
- * CPUs that this server may run on: those of its affinity mask, which is how
- * containers are limited, else those that are online.
+ * CPUs that this server may run on: those of its affinity mask (cpusets,
+ * taskset), else those that are online.  A quota of CPU time, as containers
+ * have by default, is not seen.
  */
 static uint32
 count_cpus(void)
@@ -64,7 +65,8 @@ count_cpus(void)
 
 /*
  * Number of NUMA nodes, 0 if it is not known: built without libnuma, or not
- * permitted to ask (containers).
+ * permitted to ask (containers).  Node numbers may have gaps; for the question
+ * "one or several?" the highest will do.
  */
 static uint32
 count_nodes(void)
@@ -101,8 +103,10 @@ pgsweep_shmem_init(void)
 		PgSweep->switches[pgsweep_strategy] = 1;
 		pgsweep_partition_init(&PgSweep->pool, 0, NBuffers);
 
-		/* The first generation is 1: no lease of zeroed memory is valid */
-		pg_atomic_init_u64(&PgSweep->active, PGSWEEP_ACTIVE(1, pgsweep_strategy));
+		pg_atomic_init_u64(&PgSweep->active,
+						   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, pgsweep_strategy));
+		if (pgsweep_strategy != PGSWEEP_STOCK)
+			StrategyEmptyFreelist();
 	}
 	LWLockRelease(AddinShmemInitLock);
 }

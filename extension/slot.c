@@ -28,13 +28,19 @@ static bool detached = false;
  * The caller holds no spinlock, and nothing in here can fail while we do.
  */
 static void
-change_backends(int by)
+change_backends(int by, const uint32 *configured)
 {
+	uint32		batch;
+
 	SpinLockAcquire(&PgSweep->mutex);
 	PgSweep->nbackends += by;
-	pg_atomic_write_u32(&PgSweep->batch,
-						pgsweep_batch_size_in_force(PgSweep->batch_configured,
-													PgSweep->nbackends));
+	if (configured)
+		PgSweep->batch_configured = *configured;
+	batch = pgsweep_batch_size_in_force(PgSweep->batch_configured, PgSweep->nbackends);
+
+	/* its line is read at every allocation: do not write it for nothing */
+	if (batch != pg_atomic_read_u32(&PgSweep->batch))
+		pg_atomic_write_u32(&PgSweep->batch, batch);
 	SpinLockRelease(&PgSweep->mutex);
 }
 
@@ -44,10 +50,7 @@ change_backends(int by)
 void
 pgsweep_set_batch_configured(uint32 configured)
 {
-	SpinLockAcquire(&PgSweep->mutex);
-	PgSweep->batch_configured = configured;
-	SpinLockRelease(&PgSweep->mutex);
-	change_backends(0);
+	change_backends(0, &configured);
 }
 
 static void
@@ -55,12 +58,11 @@ pgsweep_detach(int code, Datum arg)
 {
 	PgSweepSlot *slot = pgsweep_my_slot;
 
-	/* What is left of the lease is looked at in the next pass */
 	pgsweep_my_slot = NULL;
 	detached = true;
-	slot->lease.left = 0;
 	slot->pid = 0;
-	change_backends(-1);
+	slot->lease.left = 0;
+	change_backends(-1, NULL);
 }
 
 /*
@@ -83,12 +85,13 @@ pgsweep_attach(void)
 
 	slot = &PgSweep->slots[MyProcNumber].slot;
 	memcpy(slot->base, slot->counters, sizeof(slot->base));
-	slot->lease.left = 0;
+	memset(&slot->lease, 0, sizeof(slot->lease));
 	slot->last_strategy = PGSWEEP_STOCK;
+	pg_write_barrier();			/* pairs with pg_sweep_get_backends() */
 	slot->pid = MyProcPid;
 
 	pgsweep_my_slot = slot;
 	on_shmem_exit(pgsweep_detach, (Datum) 0);
-	change_backends(1);
+	change_backends(1, NULL);
 	return slot;
 }

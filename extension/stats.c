@@ -100,7 +100,7 @@ void
 pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
 					   PgSweepStrategyStats *stats)
 {
-	PgSweepStrategyId active = PGSWEEP_ACTIVE_ID(pg_atomic_read_u64(&PgSweep->active));
+	PgSweepStrategyId active = PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active));
 
 	stats->counters = totals[id];
 	pgsweep_add_counters(&stats->counters, &PgSweep->base[id], -1);

@@ -47,7 +47,7 @@ pgsweep_switch(PgSweepStrategyId to, PgSweepSetBy by)
 
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
 
-	active = pg_atomic_read_u64(&PgSweep->active);
+	active = pgsweep_read_u64(&PgSweep->active);
 	from = PGSWEEP_ACTIVE_ID(active);
 	if (by == PGSWEEP_SET_BY_RELOAD)
 		PgSweep->configured = to;
@@ -68,6 +68,14 @@ pgsweep_switch(PgSweepStrategyId to, PgSweepSetBy by)
 	}
 
 	LWLockRelease(PgSweep->lock);
+
+	/*
+	 * Nobody takes from core's freelist from here on.  What would be left on
+	 * it would be in use when "stock" is switched back to, which would then
+	 * pop and discard it, buffer by buffer under the list's spinlock.
+	 */
+	if (from == PGSWEEP_STOCK && to != PGSWEEP_STOCK)
+		StrategyEmptyFreelist();
 
 	if (to != from)
 		ereport(DEBUG1,

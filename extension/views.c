@@ -156,11 +156,15 @@ set_by_name(PgSweepSetBy by)
 static void
 put_status(Row *row)
 {
-	const PgSweepStrategyRoutine *routine;
 	uint64		active;
 	uint32		nbackends;
 	uint32		batch;
 	uint32		batch_configured;
+	PgSweepStrategyId configured;
+	TimestampTz active_since;
+	TimestampTz stats_reset;
+	PgSweepSetBy set_by;
+	NameData	role;
 	int			hand;
 	uint64		passes;
 
@@ -171,22 +175,23 @@ put_status(Row *row)
 	SpinLockRelease(&PgSweep->mutex);
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
-	active = pg_atomic_read_u64(&PgSweep->active);
-	routine = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
-	routine->position(&hand, &passes);
+	active = pgsweep_read_u64(&PgSweep->active);
+	configured = PgSweep->configured;
+	active_since = PgSweep->active_since;
+	stats_reset = PgSweep->stats_reset;
+	set_by = PgSweep->set_by;
+	role = PgSweep->set_by_role;
+	LWLockRelease(PgSweep->lock);
 
-	put_text(row, routine->name);
-	put_text(row, pgsweep_strategies[PgSweep->configured]->name);
+	pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)]->position(&hand, &passes);
+
+	put_text(row, pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)]->name);
+	put_text(row, pgsweep_strategies[configured]->name);
 	put_int8(row, PGSWEEP_ACTIVE_GENERATION(active));
-	put(row, TimestampTzGetDatum(PgSweep->active_since));
-	put_text(row, set_by_name(PgSweep->set_by));
-	if (PgSweep->set_by == PGSWEEP_SET_BY_FUNCTION)
-	{
-		Name		role = palloc(sizeof(NameData));
-
-		*role = PgSweep->set_by_role;
-		put(row, NameGetDatum(role));
-	}
+	put(row, TimestampTzGetDatum(active_since));
+	put_text(row, set_by_name(set_by));
+	if (set_by == PGSWEEP_SET_BY_FUNCTION)
+		put(row, DirectFunctionCall1(namein, CStringGetDatum(NameStr(role))));
 	else
 		put_null(row);
 	put(row, Int32GetDatum(batch));
@@ -196,8 +201,7 @@ put_status(Row *row)
 	put(row, Int32GetDatum(pgsweep_lease_limit(NBuffers)));
 	put(row, Int32GetDatum(hand));
 	put_int8(row, passes);
-	put(row, TimestampTzGetDatum(PgSweep->stats_reset));
-	LWLockRelease(PgSweep->lock);
+	put(row, TimestampTzGetDatum(stats_reset));
 }
 
 /*
@@ -246,7 +250,7 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
-	active = PGSWEEP_ACTIVE_ID(pg_atomic_read_u64(&PgSweep->active));
+	active = PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active));
 	pgsweep_sum_counters(totals);
 	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
 		pgsweep_strategy_stats(i, totals, &stats[i]);
@@ -284,6 +288,40 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 }
 
 /*
+ * What one process has counted since it began or since the last reset.
+ * Returns false if its slot is not that process' (any more).
+ *
+ * base is read before the counters, so that no difference is negative: a
+ * reset, which moves base, is kept out by the lock, and a new owner of the slot
+ * shows by its pid.
+ */
+static bool
+read_backend(const PgSweepSlot *slot, int pid, PgSweepCounters *sum,
+			 uint32 *lease_left, PgSweepStrategyId *last_strategy)
+{
+	bool		same;
+
+	memset(sum, 0, sizeof(*sum));
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	same = (*(const volatile int *) &slot->pid == pid);
+	pg_read_barrier();			/* pairs with pgsweep_attach() */
+	for (int s = 0; same && s < PGSWEEP_NUM_STRATEGIES; s++)
+	{
+		pgsweep_add_counters(sum, &slot->base[s], -1);
+		pgsweep_add_counters(sum, &slot->counters[s], 1);
+	}
+
+	/* a lease of before a switch is as good as none */
+	*lease_left = slot->lease.active == pgsweep_read_u64(&PgSweep->active) ?
+		slot->lease.left : 0;
+	*last_strategy = slot->last_strategy;
+	LWLockRelease(PgSweep->lock);
+
+	return same && *(const volatile int *) &slot->pid == pid;
+}
+
+/*
  * Behind view pg_sweep_backends; a row a process that has allocated.
  */
 Datum
@@ -291,7 +329,6 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			num_backends;
-	uint32		batch;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
@@ -299,36 +336,27 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 
 	/* a copy of pg_stat_activity's source, for the type of each process */
 	num_backends = pgstat_fetch_stat_numbackends();
-	batch = pg_atomic_read_u32(&PgSweep->batch);
 
 	for (int i = 1; i <= num_backends; i++)
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
 		ProcNumber	procno = local->proc_number;
-		PgSweepSlot *slot;
-		PgSweepCounters sum = {0};
+		int			pid = local->backendStatus.st_procpid;
+		PgSweepCounters sum;
+		uint32		lease_left;
+		PgSweepStrategyId last_strategy;
 		Row			row = {0};
-		uint64		active;
 
-		if (procno < 0 || (uint32) procno >= PgSweep->num_slots)
+		if (pid == 0 || procno < 0 || (uint32) procno >= PgSweep->num_slots)
 			continue;
-		slot = &PgSweep->slots[procno].slot;
-		if (slot->pid == 0 || slot->pid != local->backendStatus.st_procpid)
-			continue;			/* has not allocated, or is another one by now */
+		if (!read_backend(&PgSweep->slots[procno].slot, pid, &sum, &lease_left,
+						  &last_strategy))
+			continue;
 
-		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
-		{
-			pgsweep_add_counters(&sum, &slot->counters[s], 1);
-			pgsweep_add_counters(&sum, &slot->base[s], -1);
-		}
-
-		active = pg_atomic_read_u64(&PgSweep->active);
-		put(&row, Int32GetDatum(slot->pid));
+		put(&row, Int32GetDatum(pid));
 		put_text(&row, GetBackendTypeDesc(local->backendStatus.st_backendType));
-		put_text(&row, pgsweep_strategies[slot->last_strategy]->name);
-		/* what its owner will drop at the next use is as good as dropped */
-		put(&row, Int32GetDatum(slot->lease.active == active ?
-								Min(slot->lease.left, batch) : 0));
+		put_text(&row, pgsweep_strategies[last_strategy]->name);
+		put(&row, Int32GetDatum(lease_left));
 		put_counters(&row, &sum);
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);

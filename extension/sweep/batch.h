@@ -18,9 +18,9 @@
  * 64 is what the batched clock sweep was measured with (pgsql-hackers 2026: 384
  * CPUs, 6 nodes), and the 4 kB of descriptors that one lease covers is as far as
  * the hardware's prefetching follows a stride.  16 is where a machine of two
- * CPUs stops gaining (docs/batch-size.md has the table).  An eighth of the pool
- * is what the July 2026 version of that thread leaves of a half, after its
- * defect: bursts of claims beyond the pool's size lost whole passes.
+ * CPUs stops gaining (docs/batch-size.md has the table).  That
+ * thread's April 2026 version allows half of the pool; an eighth leaves the
+ * usage counts their meaning: seven of eight buffers are visited in order.
  *
  * Without libnuma, or where it may not ask the kernel, the number of nodes is
  * unknown and the number of CPUs decides alone: one socket with many cores

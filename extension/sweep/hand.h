@@ -21,6 +21,7 @@
 #define PGSWEEP_HAND_H
 
 #include "port/atomics.h"
+#include "port/pg_bitutils.h"
 
 typedef union PgSweepHand
 {
@@ -29,34 +30,61 @@ typedef union PgSweepHand
 } PgSweepHand;
 
 /*
+ * How many times in a lap of the hand it is published how far it is; see
+ * lease.h.  Finer, and the publications cost more; coarser, and leases that
+ * are nearly a lap old look at the hand more often.  With 8, a lease does so in
+ * the last two eighths of its lap only, and a publication comes once in
+ * NBuffers / 8 buffers.
+ */
+#define PGSWEEP_EPOCHS_PER_LAP	8
+
+/*
  * A partition: a range of the pool with a hand of its own.  The whole pool is
  * a partition, too; that is what "batched" sweeps.
  *
- * The second line is written once a pass and otherwise only read, by every
- * backend at every allocation.
+ * The second line is written at each new epoch and otherwise only read, by
+ * every backend at every allocation.
  */
 typedef struct PgSweepPartition
 {
 	PgSweepHand hand;
 
 	/*
-	 * The pass of the newest ticket given out, as far as published; see
-	 * pgsweep_lease_take() for who writes it and what may be believed of it.
+	 * The newest ticket given out, shifted right by epoch_shift, as far as
+	 * published; see pgsweep_lease_take() for who writes it and what may be
+	 * believed of it.
 	 */
-	pg_atomic_uint64 pass;
+	pg_atomic_uint64 epoch;
+	uint32		epoch_shift;	/* constant after start */
 	uint32		first_buffer;	/* constant after start */
 	uint32		num_buffers;	/* constant after start; > 0 */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 2 * sizeof(uint32)];
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 3 * sizeof(uint32)];
 } PgSweepPartition;
 
 StaticAssertDecl(sizeof(PgSweepPartition) == 2 * PG_CACHE_LINE_SIZE,
 				 "a partition's hand must not share its cache line");
 
+/*
+ * Read without barrier semantics, in one piece.  An aligned 64-bit load is
+ * that on every 64-bit machine; pg_atomic_read_u64() knows it of some only, and
+ * makes a compare-and-swap of it elsewhere (riscv64, s390x), which is the very
+ * thing that must not happen at each allocation.  (compat.h refuses 32-bit
+ * machines.)
+ */
+static inline uint64
+pgsweep_read_u64(const pg_atomic_uint64 *ptr)
+{
+	return *(const volatile uint64 *) &ptr->value;
+}
+
 static inline void
 pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_buffers)
 {
+	uint32		epoch_size = Max(num_buffers / PGSWEEP_EPOCHS_PER_LAP, 1);
+
 	pg_atomic_init_u64(&part->hand.ticket, 0);
-	pg_atomic_init_u64(&part->pass, 0);
+	pg_atomic_init_u64(&part->epoch, 0);
+	part->epoch_shift = pg_leftmost_one_pos32(epoch_size);
 	part->first_buffer = first_buffer;
 	part->num_buffers = num_buffers;
 }
@@ -69,7 +97,7 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 static inline uint64
 pgsweep_hand_read(PgSweepPartition *part)
 {
-	return pg_atomic_read_u64(&part->hand.ticket);
+	return pgsweep_read_u64(&part->hand.ticket);
 }
 
 /*

@@ -17,14 +17,24 @@
  *	 backends now (batch.h): what exceeds the present size is dropped,
  * - when the backend exits.
  *
- * An expired lease is dropped, not replayed.  Its buffers are skipped in that
- * pass and looked at in the next one, as are those of a backend that exits.
+ * An expired lease is dropped, not replayed.
+ *
+ * Nor is it given back: its buffers are passed over until the hand comes by
+ * again.  That must not hit the same buffers each time.  Were every process'
+ * first lease a whole batch, processes that allocate little and exit (a
+ * connection for each transaction, parallel workers) would use the first few
+ * buffers of each batch, and since NBuffers is a multiple of most batch sizes,
+ * always the same ones; the rest of the pool would hardly be replaced any more.
+ * So leases start with one ticket and double up to the batch size: what a
+ * process can drop is never more than what it has used.  One that is found
+ * out of date starts over, because whoever is slower than a lap of the hand
+ * would waste most of a large one, too.
  *
  * Lapped or not can be read off the hand, but reading the hand at every
- * allocation would bring back the traffic that the batch saves.  The pass
- * number is published instead, in a line that changes once a pass; only while
- * the published pass differs from the lease's does the holder look at the
- * hand itself.
+ * allocation would bring back the traffic that the batch saves.  How far it is
+ * is published instead, eight times a lap, in a line that is otherwise only
+ * read.  That tells for sure that a lease is not lapped until it is nearly a
+ * lap old; only then does its holder look at the hand itself.
  *
  * What remains is the race that every clock sweep has: a backend that loses its
  * CPU between its check and its look at the buffer, for a whole lap of the
@@ -53,16 +63,38 @@ typedef struct PgSweepLease
 	PgSweepPartition *part;		/* whose tickets; pointer of the owner's
 								 * process */
 	uint64		active;			/* strategy and generation it was taken under */
-	uint64		pass;			/* pass of its first ticket */
 	uint64		next_ticket;	/* first ticket not used yet */
 	uint32		next_offset;	/* that ticket's buffer, from the partition's
-								 * first */
+								 * first: next_ticket mod n, always */
 	uint32		left;			/* tickets not used yet; 0 = no lease */
+	uint32		size;			/* tickets it was taken with; 0 = start over */
 } PgSweepLease;
 
 /*
- * Take a lease of batch tickets; the caller has used up or dropped the former
- * one.  0 < batch <= part->num_buffers.
+ * The buffer of a ticket newer than lease->next_ticket.  A backend that takes
+ * one lease after another is seldom a lap behind itself, and then needs no
+ * division (20 to 90 cycles for 64 bits).
+ */
+static inline uint32
+pgsweep_ticket_offset(const PgSweepLease *lease, const PgSweepPartition *part,
+					  uint64 ticket)
+{
+	uint32		n = part->num_buffers;
+	uint64		ahead = ticket - lease->next_ticket;
+
+	if (likely(lease->part == part && ahead < n))
+	{
+		uint64		offset = lease->next_offset + ahead;
+
+		return (uint32) (offset < n ? offset : offset - n);
+	}
+	return (uint32) (ticket % n);
+}
+
+/*
+ * Take a lease of at most batch tickets; the caller has used up or dropped the
+ * former one.  0 < batch <= part->num_buffers.  A lease that has never been
+ * taken is all zeroes.
  *
  * The fetch-add is a full barrier, but nothing relies on that.
  */
@@ -70,47 +102,53 @@ static inline void
 pgsweep_lease_take(PgSweepLease *lease, PgSweepPartition *part,
 				   uint64 active, uint32 batch)
 {
-	uint64		ticket = pg_atomic_fetch_add_u64(&part->hand.ticket, batch);
-	uint64		pass = ticket / part->num_buffers;
-	uint64		last_pass;
+	uint32		size = Max(Min(lease->size * 2, batch), 1);
+	uint64		ticket = pg_atomic_fetch_add_u64(&part->hand.ticket, size);
+	uint64		epoch = (ticket + size - 1) >> part->epoch_shift;
 
+	Assert(lease->left == 0);
+	Assert(batch > 0 && batch <= part->num_buffers);
+
+	lease->next_offset = pgsweep_ticket_offset(lease, part, ticket);
+	lease->next_ticket = ticket;
 	lease->part = part;
 	lease->active = active;
-	lease->pass = pass;
-	lease->next_ticket = ticket;
-	lease->next_offset = (uint32) (ticket - pass * part->num_buffers);
-	lease->left = batch;
+	lease->left = size;
+	lease->size = size;
 
 	/*
-	 * Publish the pass of the last ticket if we are the first to reach it.  A
-	 * plain store: two backends that were first in successive passes may
-	 * store in the wrong order, if one lost its CPU here for a whole pass;
-	 * then the next lease repairs it.  Until then, a lease lapped just now
-	 * may pass for valid: the harmless case in the header comment.  A
-	 * compare-and-swap would close that window, at one more atomic operation
-	 * a pass, and leave the one between check and use.
+	 * Publish the epoch of the last ticket if we are the first to reach it. A
+	 * plain store: one that lost its CPU between the read and the store may
+	 * set the epoch back.  The next lease that anybody takes repairs that.
+	 * Until then, a lease lapped meanwhile may pass for valid: the harmless
+	 * case in the header comment, reached in another way.  It takes a stop of
+	 * most of a lap between two instructions, then a holder that comes back
+	 * from a longer one before any other backend takes a lease.  A
+	 * compare-and-swap would rule it out, at 8 atomic operations a lap, and
+	 * leave the one between check and use.
 	 */
-	last_pass = pass + (lease->next_offset + batch > part->num_buffers);
-	if (unlikely(pg_atomic_read_u64(&part->pass) < last_pass))
-		pg_atomic_write_u64(&part->pass, last_pass);
+	if (unlikely(pgsweep_read_u64(&part->epoch) < epoch))
+		pg_atomic_write_u64(&part->epoch, epoch);
 }
 
 /*
  * Has the hand lapped what is left of the lease?  Ticket t is lapped once
  * ticket t + n has been given out, that is, once the hand is beyond t + n.
  *
- * While the published pass is that of the lease's first ticket, no ticket of
- * a later pass has been given out, so the hand is at most at the end of that
- * pass, hence not beyond t + n.  Otherwise look at the hand.
+ * No ticket of a later epoch than the published one has been given out (but
+ * by those between their fetch-add and their store), so while that epoch ends
+ * at or before t + n, the hand is not beyond it.  Otherwise look at the hand.
  */
 static inline bool
 pgsweep_lease_lapped(const PgSweepLease *lease)
 {
 	PgSweepPartition *part = lease->part;
+	uint64		next_lap = lease->next_ticket + part->num_buffers;
+	uint64		epoch = pgsweep_read_u64(&part->epoch);
 
-	if (likely(pg_atomic_read_u64(&part->pass) == lease->pass))
+	if (likely(((epoch + 1) << part->epoch_shift) <= next_lap))
 		return false;
-	return pgsweep_hand_read(part) > lease->next_ticket + part->num_buffers;
+	return pgsweep_hand_read(part) > next_lap;
 }
 
 /*
@@ -130,6 +168,7 @@ pgsweep_lease_expire(PgSweepLease *lease, uint64 active, uint32 batch)
 	{
 		dropped = lease->left;
 		lease->left = 0;
+		lease->size = 0;
 	}
 	else if (unlikely(lease->left > batch))
 	{
@@ -146,6 +185,8 @@ static inline int
 pgsweep_lease_tick(PgSweepLease *lease)
 {
 	uint32		offset = lease->next_offset;
+
+	Assert(lease->left > 0);
 
 	lease->left--;
 	lease->next_ticket++;

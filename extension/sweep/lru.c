@@ -9,9 +9,13 @@
  * many reusable buffers lie between the hand and the cleaning point.  A 64-bit
  * ticket for both makes "how far ahead" a subtraction.
  *
- * Leases do not disturb this: the hand runs ahead of the buffers really looked
- * at by what is leased, an eighth of the pool at most (batch.h), and the writer
- * counts from the hand.
+ * The hand runs ahead of the buffers really looked at by what is leased, an
+ * eighth of the pool at most (batch.h); the writer counts from the hand.  And
+ * the hand moves by whole leases: on an idle server it stands still for many
+ * allocations and then jumps.  So the density of reusable buffers is sampled
+ * over the time between two moves, however many cycles that is.  It is the
+ * density in terms of the hand: what leases drop counts as passed over, because
+ * the hand will pass over as much of what lies ahead.
  *
  * IDENTIFICATION
  *	  extension/sweep/lru.c
@@ -86,6 +90,7 @@ pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
 	{
 		lru->prev_hand = hand;
 		lru->next_clean = hand;
+		lru->alloc_since_move = 0;
 		lru->valid = true;
 	}
 	moved = hand - lru->prev_hand;
@@ -93,8 +98,12 @@ pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
 	if (lru->next_clean < hand)
 		lru->next_clean = hand; /* overtaken */
 
-	if (moved > 0 && recent_alloc > 0)
-		smooth(&lru->smoothed_density, (double) moved / recent_alloc);
+	lru->alloc_since_move += recent_alloc;
+	if (moved > 0 && lru->alloc_since_move > 0)
+	{
+		smooth(&lru->smoothed_density, (double) moved / lru->alloc_since_move);
+		lru->alloc_since_move = 0;
+	}
 
 	start = lru->next_clean;
 	reusable = (start - hand) / lru->smoothed_density;

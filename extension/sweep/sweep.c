@@ -58,7 +58,7 @@ static bool ask_core_only = false;
 static inline PgSweepStrategyId
 active_strategy(void)
 {
-	return PGSWEEP_ACTIVE_ID(pg_atomic_read_u64(&PgSweep->active));
+	return PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active));
 }
 
 /*
@@ -80,7 +80,7 @@ pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 			return NULL;		/* exiting: core can do it */
 	}
 
-	active = pg_atomic_read_u64(&PgSweep->active);
+	active = pgsweep_read_u64(&PgSweep->active);
 	id = PGSWEEP_ACTIVE_ID(active);
 	slot->last_strategy = id;
 	slot->counters[id].allocations++;
@@ -103,7 +103,12 @@ pgsweep_free_buffer(BufferDesc *buf)
 static bool
 pgsweep_have_free_buffer(bool core_answer)
 {
-	if (active_strategy() == PGSWEEP_STOCK)
+	/*
+	 * Core's freelist tells about all free buffers only as long as core's way
+	 * has been the only one since the server started.
+	 */
+	if (pgsweep_read_u64(&PgSweep->active) ==
+		PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, PGSWEEP_STOCK))
 		return core_answer;
 	return pgsweep_find_free_buffer();
 }
@@ -157,7 +162,7 @@ pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
 	 */
 	pgsweep_apply_configuration();
 
-	active = pg_atomic_read_u64(&PgSweep->active);
+	active = pgsweep_read_u64(&PgSweep->active);
 	cycle_strategy = PGSWEEP_ACTIVE_ID(active);
 	fresh = (active != last_active);
 	last_active = active;

@@ -74,6 +74,7 @@ typedef struct PgSweepLruState
 {
 	uint64		prev_hand;		/* ticket of the hand in the last cycle */
 	uint64		next_clean;		/* ticket to go on cleaning from */
+	uint64		alloc_since_move;	/* allocations since the hand moved */
 	double		smoothed_alloc; /* buffers a cycle */
 	double		smoothed_density;	/* buffers looked at per reusable one */
 	bool		valid;			/* the two tickets mean something */

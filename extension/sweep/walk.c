@@ -59,16 +59,22 @@ last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
 /*
  * Find a victim in the partition.  The contract is that of get_victim in
  * sweep.h.
+ *
+ * Works on a copy of the lease, and counts in variables, because the compiler
+ * must store everything that is in shared memory before each of the atomic
+ * operations, and load it again after.
  */
 BufferDesc *
 pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
 			 uint32 *buf_state)
 {
 	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
-	PgSweepLease *lease = &slot->lease;
+	PgSweepLease lease = slot->lease;
 	uint32		batch = pg_atomic_read_u32(&PgSweep->batch);
-	uint32		expired = pgsweep_lease_expire(lease, active, batch);
+	uint32		expired = pgsweep_lease_expire(&lease, active, batch);
+	uint32		looked_at = 0;
 	uint32		fruitless = 0;
+	BufferDesc *buf;
 
 	if (unlikely(expired > 0))
 	{
@@ -78,38 +84,49 @@ pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
 
 	for (;;)
 	{
-		BufferDesc *buf;
+		PgSweepLook look;
 
-		if (unlikely(lease->left == 0))
+		if (unlikely(lease.left == 0))
 		{
-			pgsweep_lease_take(lease, part, active, batch);
+			pgsweep_lease_take(&lease, part, active, batch);
 			count->leases++;
 		}
 
-		buf = GetBufferDescriptor(pgsweep_lease_tick(lease));
-		count->looked_at++;
-		switch (pgsweep_look(buf, buf_state))
+		buf = GetBufferDescriptor(pgsweep_lease_tick(&lease));
+		looked_at++;
+		look = pgsweep_look(buf, buf_state);
+		if (likely(look == PGSWEEP_LOOK_VICTIM))
+			break;
+
+		if (look == PGSWEEP_LOOK_USED)
 		{
-			case PGSWEEP_LOOK_VICTIM:
-				return buf;
-			case PGSWEEP_LOOK_USED:
-				count->usage_taken++;
+			count->usage_taken++;
+			fruitless = 0;
+		}
+		else if (look == PGSWEEP_LOOK_RACED)
+		{
+			count->lost_races++;
+			fruitless = 0;
+		}
+		else
+		{
+			count->pinned++;
+			if (unlikely(++fruitless >= part->num_buffers))
+			{
+				/* it may raise an error, so leave nothing behind */
+				slot->lease = lease;
+				count->looked_at += looked_at;
+				looked_at = 0;
+
+				buf = last_round(part, count, buf_state);
+				if (buf != NULL)
+					return buf;
 				fruitless = 0;
-				break;
-			case PGSWEEP_LOOK_RACED:
-				count->lost_races++;
-				fruitless = 0;
-				break;
-			case PGSWEEP_LOOK_PINNED:
-				count->pinned++;
-				if (unlikely(++fruitless >= part->num_buffers))
-				{
-					buf = last_round(part, count, buf_state);
-					if (buf != NULL)
-						return buf;
-					fruitless = 0;
-				}
-				break;
+			}
 		}
 	}
+
+	slot->lease = lease;
+	count->looked_at += looked_at;
+	return buf;
 }
