@@ -1,0 +1,198 @@
+
+# Switching every 50 ms under a read-write load beyond memory, with a crash in
+# the middle: no error, no hang, nothing lost, nothing miscounted.
+#
+# PG_SWEEP_STRESS_SECONDS says how long; test/long.d/stress_switch runs it for
+# three minutes.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $seconds = $ENV{PG_SWEEP_STRESS_SECONDS} // 20;
+my $half = int($seconds / 2);
+my $clients = 64;
+my $interval = 50;
+
+die "PG_SWEEP_STRESS_SECONDS must be a number of 4 or more, not \"$seconds\"\n"
+  unless $seconds =~ /^\d+$/ && $seconds >= 4;
+
+my $node = sweep_node(
+	'main',
+	init => { extra => ['--data-checksums'] },
+	conf => qq{
+# with 64 backends, leases of a few buffers each
+shared_buffers = 16MB
+max_connections = 100
+autovacuum = on
+autovacuum_naptime = 5s
+checkpoint_timeout = 30s
+max_wal_size = 256MB
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+my @strategies = strategies($node);
+
+my $load = start_pgbench($node, 'init', '--initialize', '--scale' => 8);
+is(wait_for_background($load, 60), 0, 'pgbench is initialized')
+  or die background_stderr($load);
+cmp_ok(
+	$node->safe_psql(
+		'postgres', q{
+SELECT sum(pg_relation_size(oid)) / 8192 / (SELECT buffers FROM pg_sweep_status)
+  FROM pg_class WHERE relname LIKE 'pgbench%'}),
+	'>', 5, 'the database is many times the pool');
+
+# Start load and switching for some seconds
+sub start_both
+{
+	my ($name, $duration) = @_;
+
+	return (
+		start_pgbench(
+			$node, "load_$name",
+			'--client' => $clients,
+			'--jobs' => 2,
+			'--time' => $duration,
+			'--progress' => 5),
+		start_switching($node, "switch_$name", $interval, $duration));
+}
+
+# Has each strategy worked, and has it been switched as often as it should?
+sub check_exercised
+{
+	my ($title, $duration) = @_;
+
+	for my $strategy (@strategies)
+	{
+		cmp_ok(counter($node, $strategy, 'allocations'),
+			'>', 50 * $duration, "$title: $strategy has allocated");
+	}
+
+	cmp_ok(counter($node, 'batched', 'leases_expired'),
+		'>', 0, "$title: leases have expired");
+
+	# A third of what the interval says leaves room for a busy machine
+	cmp_ok(
+		$node->safe_psql('postgres',
+			'SELECT generation FROM pg_sweep_status'),
+		'>=',
+		$duration * 1000 / $interval / 3,
+		"$title: it has been switched often enough");
+	return;
+}
+
+#
+# Load, switching, and a backend that is killed.  Both pgbench would go on for
+# longer.
+#
+my $offset = -s $node->logfile;
+my ($first, $switcher) = start_both('crash', $half + 3600);
+my $kill_at = time + $half;
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT count(*) >= $clients FROM pg_stat_activity WHERE application_name = 'load_crash'"
+	),
+	"crash: $clients clients are at work");
+
+# In slices, as the timeout of a poll is not for the duration that was asked for
+while (time < $kill_at)
+{
+	$node->safe_psql('postgres',
+		'SELECT pg_sleep(least(5, greatest(0, ' . ($kill_at - time) . ')))');
+}
+check_exercised('crash', $half);
+
+my $victim = $node->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE application_name = 'load_crash' LIMIT 1"
+);
+kill('KILL', $victim) or die "could not kill \"$victim\": $!";
+my %code = (
+	load => wait_for_background($first, 0),
+	switching => wait_for_background($switcher, 0));
+
+for my $what (sort keys %code)
+{
+	ok(defined $code{$what}, "crash: $what does not hang");
+	isnt($code{$what}, 0, "crash: $what was interrupted");
+}
+
+# What clients may say is that the server left them; --progress goes there, too
+my $disconnected =
+  qr/server closed the connection unexpectedly|terminated abnormally|before or while processing the request|terminating connection because of crash|DETAIL: .*commanded this server process|HINT: .*reconnect to the database|aborted in command|Run was aborted|could not send data|could not receive data|no connection to the server|perhaps the backend died|connection to server .* failed/;
+for my $handle ($first, $switcher)
+{
+	is_deeply(
+		[
+			grep { !/^progress:|^pgbench \(|^\s*$/ && $_ !~ $disconnected }
+			  split /\n/,
+			background_stderr($handle)
+		],
+		[],
+		"crash: $handle->{name} says nothing but that the server is gone");
+}
+
+ok($node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'),
+	'crash: the server is back');
+like(
+	slurp_file($node->logfile, $offset),
+	qr/\(PID $victim\) was terminated by signal 9.*redo starts at/s,
+	'crash: by crash recovery');
+is_deeply(
+	[
+		unexpected_log_lines(
+			$node, $offset,
+			qr/FATAL:  the database system is (?:in recovery mode|not yet accepting connections)/,
+			qr/FATAL:  connection to client lost/)
+	],
+	[],
+	'crash: no other error in the log');
+check_balances($node, 'crash');
+check_amcheck($node, 'crash');
+check_counts_agree($node, 'crash');
+
+#
+# Once more, to the end
+#
+$offset = -s $node->logfile;
+my ($second, $second_switcher) = start_both('rest', $seconds - $half);
+is(wait_for_background($second, $seconds), 0, 'rest: the load ends well')
+  or diag(background_stderr($second));
+is(wait_for_background($second_switcher, 60),
+	0, 'rest: and so does the switching')
+  or diag(background_stderr($second_switcher));
+like(
+	slurp_file($second->{out}),
+	qr/number of failed transactions: 0 \(/,
+	'rest: no transaction failed');
+check_exercised('rest', $seconds - $half);
+is_deeply([ unexpected_log_lines($node, $offset) ],
+	[], 'rest: no error in the log');
+check_balances($node, 'rest');
+check_amcheck($node, 'rest');
+
+# Since the crash, both have counted from zero
+check_counts_agree($node, 'rest');
+
+note($_)
+  for split /\n/,
+  $node->safe_psql('postgres',
+	'SELECT strategy, switches, allocations, looked_at, leases, leases_expired, buffers_expired FROM pg_sweep_strategies'
+  );
+
+ok($node->stop('fast', fail_ok => 1), 'the server stops');
+$node->command_checks_all(
+	[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
+	0,
+	[qr/Bad checksums:\s+0\n/],
+	[qr/^$/],
+	'all checksums are right');
+done_testing();
