@@ -53,7 +53,8 @@ sub put_back
 sub note_start
 {
 	my ($node) = @_;
-	my $maps = eval { slurp_file("/proc/$node->{_pid}/maps") } // '';
+	my $pid = $node->{_pid} // 'none';
+	my $maps = eval { slurp_file("/proc/$pid/maps") } // '';
 	my $mapped = $maps =~ m{/pg_sweep\.so$}m ? 1 : 0;
 	my $wanted = $library ne '' ? 1 : 0;
 	my $as_wanted = $maps ne '' && $mapped == $wanted;
@@ -77,8 +78,8 @@ foreach my $method ('start', 'restart')
 		my ($node, @arguments) = @_;
 		put_back($node);
 		my $result = $original->($node, @arguments);
-		# a start that was meant to fail has no postmaster
-		note_start($node) if defined $node->{_pid};
+		# a start that a test expects to fail has no postmaster to look at
+		note_start($node) if $result;
 		return $result;
 	};
 }
