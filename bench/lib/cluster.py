@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 from .paths import BENCH, BenchError, socket_dir
 from .session import Session
@@ -30,6 +31,7 @@ QUIET = {
 SOCKETS_NOTE = "socket-folder"
 
 _running = []
+_made = []
 
 
 class Cluster:
@@ -65,6 +67,7 @@ class Cluster:
     def _clear(self):
         self.remove_old()
         self.dir.mkdir(parents=True)
+        _made.append(self)
 
     def remove_old(self):
         """Stop and remove what another run, killed or gone, left here.
@@ -120,6 +123,7 @@ class Cluster:
             session.close()
         self.sessions = []
         _running.remove(self)
+        _made.remove(self)
 
     def restart(self, **settings):
         self.stop()
@@ -128,6 +132,7 @@ class Cluster:
     def remove(self):
         self.stop("immediate")
         shutil.rmtree(self.dir, ignore_errors=True)
+        _made.remove(self)
 
     def _pg_ctl(self, *args, check=True):
         # The server inherits our output descriptors, so it must get none:
@@ -161,11 +166,21 @@ def conf_quote(value):
 
 
 def _stop_all():
+    """What is left after an error or an interruption: stop the servers, drop
+    the data, keep the logs."""
     for cluster in list(_running):
         try:
             cluster.stop("immediate")
-        except BenchError as error:
-            print(error, file=sys.stderr)
+        except BenchError:
+            # Interrupted while it started, a server may have no pid file yet.
+            time.sleep(2)
+            try:
+                cluster.stop("immediate")
+            except BenchError as error:
+                print(error, file=sys.stderr)
+    for cluster in _made:
+        if cluster not in _running:
+            shutil.rmtree(cluster.data, ignore_errors=True)
 
 
 def stop_all_at_exit():

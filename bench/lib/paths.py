@@ -43,7 +43,7 @@ class Server:
             if not os.access(self.bin(program), os.X_OK):
                 raise BenchError(f"{self.bin(program)} is missing:"
                                  " run make server servers")
-        self.version = self.run("postgres", "--version").split()[-1]
+        self.version = self.run("postgres", "--version").split()[2]
         major = self.version.split(".")[0]
         if major != "18":
             raise BenchError(f"{self.bin('postgres')} is version"

@@ -10,6 +10,11 @@ from .paths import BENCH, ROOT, BenchError, make_bench_dir
 _begin = time.monotonic()
 
 
+def program():
+    """The script's name as a user at the top of the source types it."""
+    return os.path.relpath(sys.argv[0], ROOT)
+
+
 def say(text=""):
     print(text, flush=True)
 
@@ -88,7 +93,6 @@ def run(main):
         status = main()
     except BenchError as error:
         sys.stdout.flush()
-        print(f"{os.path.relpath(sys.argv[0], ROOT)}: {error}",
-              file=sys.stderr)
+        print(f"{program()}: {error}", file=sys.stderr)
         status = 1
     sys.exit(status)
