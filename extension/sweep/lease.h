@@ -67,7 +67,8 @@ typedef struct PgSweepLease
 	uint32		next_offset;	/* that ticket's buffer, from the partition's
 								 * first: next_ticket mod n, always */
 	uint32		left;			/* tickets not used yet; 0 = no lease */
-	uint32		size;			/* tickets it was taken with; 0 = start over */
+	uint32		size;			/* tickets it was taken with, less what was cut off
+								 * since; 0 = start over */
 } PgSweepLease;
 
 /*
@@ -174,6 +175,7 @@ pgsweep_lease_expire(PgSweepLease *lease, uint64 active, uint32 batch)
 	{
 		dropped = lease->left - batch;
 		lease->left = batch;
+		lease->size -= dropped; /* was never used: do not grow on it */
 	}
 	return dropped;
 }
