@@ -55,7 +55,12 @@ take_lock() {
 	fi
 }
 
-drop_lock() { exec {sweep_lock_fd}>&-; }
+# Run a command that may leave a server behind without handing it the lock,
+# which would then be held for as long as that server lives.
+unlocked() (
+	exec {sweep_lock_fd}>&-
+	"$@"
+)
 
 # Run make free of the flags, overrides and job server of an outer make.
 inner_make() { env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u MAKEFILES make "$@"; }

@@ -3,19 +3,18 @@
 VARIANT ?= $(default_variant)
 default_variant = release
 sweep_tools := $(sweep_srcdir)/tools
-sweep_release := $(sweep_srcdir)/build/18/release/bin/pg_config
 
 .PHONY: all server servers install uninstall installcheck demo check check-core \
 	check-long bench clean distclean help
 
 ifeq ($(PG_CONFIG),)
 
-# The extension for our own release server; a server is built first if needed.
+# The extension for one of our own servers; that is built first if needed.
 all install:
-	@$(sweep_tools)/server release
+	@$(sweep_tools)/server $(VARIANT)
 
 uninstall installcheck: all
-	@$(MAKE) -C $(sweep_srcdir) --no-print-directory PG_CONFIG=$(sweep_release) $@
+	@$(MAKE) -C $(sweep_srcdir) --no-print-directory PG_CONFIG=$(sweep_srcdir)/build/18/$(VARIANT)/bin/pg_config $@
 
 clean:
 	@$(sweep_tools)/clean
