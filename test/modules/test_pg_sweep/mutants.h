@@ -56,13 +56,47 @@ expire_with_lap(PgSweepLease *lease, uint64 active, uint32 batch, int64 slack)
 		(int64) (pgsweep_hand_read(part) - lease->next_ticket - part->num_buffers) > slack)
 	{
 		dropped = lease->left;
-		lease->left = 0;
+		lease->left = lease->size = 0;
 	}
 	else if (lease->left > batch)
 	{
 		dropped = lease->left - batch;
 		lease->left = batch;
+		lease->size -= dropped;
 	}
+	return dropped;
+}
+
+/* Looks at the hand each time */
+static uint32
+expire_by_hand(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	if (lease->left > 0)
+		(void) sim_hand_read(lease->part);
+	return pgsweep_lease_expire(lease, active, batch);
+}
+
+/* Takes a whole batch again after having been out of date */
+static uint32
+expire_keeps_size(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	uint32		size = lease->size;
+	uint32		dropped = pgsweep_lease_expire(lease, active, batch);
+
+	if (lease->left == 0)
+		lease->size = size;
+	return dropped;
+}
+
+/* Counts what was cut off its lease as used */
+static uint32
+expire_trim_keeps_size(PgSweepLease *lease, uint64 active, uint32 batch)
+{
+	uint32		size = lease->size;
+	uint32		dropped = pgsweep_lease_expire(lease, active, batch);
+
+	if (lease->left > 0)
+		lease->size = size;
 	return dropped;
 }
 
@@ -90,11 +124,14 @@ expire_lap_late(PgSweepLease *lease, uint64 active, uint32 batch)
 	return expire_with_lap(lease, active, batch, sim->n);
 }
 
-/* Takes the published pass for the whole truth */
+/* Takes the published epoch for the whole truth */
 static uint32
-expire_by_pass(PgSweepLease *lease, uint64 active, uint32 batch)
+expire_by_epoch(PgSweepLease *lease, uint64 active, uint32 batch)
 {
-	if (lease->left > 0 && sim_read_u64(&lease->part->pass) != lease->pass)
+	PgSweepPartition *part = lease->part;
+
+	if (lease->left > 0 && ((sim_read_u64(&part->epoch) + 1) << part->epoch_shift) >
+		lease->next_ticket + part->num_buffers)
 		active = lease->active + 1;
 	return pgsweep_lease_expire(lease, active, batch);
 }
@@ -127,38 +164,60 @@ expire_not_cleared(PgSweepLease *lease, uint64 active, uint32 batch)
 
 /* ---- leases taken wrongly ---- */
 
-/* Publishes the pass of the first ticket, the floor of what was claimed */
+/* Publishes how far the first ticket is, the floor of what was claimed */
 static void
-take_floor_pass(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+take_floor(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
-	uint64		ticket = sim_fetch_add_u64(&part->hand.ticket, batch);
+	uint64		published = pgsweep_read_u64(&part->epoch);
 
-	lease->part = part;
-	lease->active = active;
-	lease->pass = ticket / part->num_buffers;
-	lease->next_ticket = ticket;
-	lease->next_offset = ticket % part->num_buffers;
-	lease->left = batch;
-	if (sim_read_u64(&part->pass) < lease->pass)
-		sim_write_u64(&part->pass, lease->pass);
+	pgsweep_lease_take(lease, part, active, batch);
+	if (published < lease->next_ticket >> part->epoch_shift)
+		published = lease->next_ticket >> part->epoch_shift;
+	pg_atomic_write_u64(&part->epoch, published);
 }
 
-/* Publishes no pass at all */
 static void
 take_unpublished(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
-	uint64		published = pg_atomic_read_u64(&part->pass);
+	uint64		published = pgsweep_read_u64(&part->epoch);
 
 	pgsweep_lease_take(lease, part, active, batch);
-	pg_atomic_write_u64(&part->pass, published);
+	pg_atomic_write_u64(&part->epoch, published);
 }
 
-/* Writes the pass whether it is newer or not */
 static void
-take_pass_ahead(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+take_ahead(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
 	pgsweep_lease_take(lease, part, active, batch);
-	pg_atomic_write_u64(&part->pass, lease->pass + 1);
+	pg_atomic_write_u64(&part->epoch, pgsweep_read_u64(&part->epoch) + 1);
+}
+
+/* The first lease is a whole batch, too */
+static void
+take_whole(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	lease->size = batch;
+	pgsweep_lease_take(lease, part, active, batch);
+}
+
+static void
+take_one(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	lease->size = 0;
+	pgsweep_lease_take(lease, part, active, batch);
+}
+
+/* Believes that the hand is never a lap ahead */
+static void
+take_near(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	uint32		offset = lease->next_offset;
+	uint64		ticket = lease->next_ticket;
+
+	pgsweep_lease_take(lease, part, active, batch);
+	if (ticket > 0)
+		lease->next_offset = Min(offset + (lease->next_ticket - ticket) % (2 * part->num_buffers),
+								 part->num_buffers - 1);
 }
 
 /* A ticket of 32 bits: 71 minutes at a million a second */
@@ -185,7 +244,7 @@ take_counting(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32
 {
 	pgsweep_lease_take(lease, part, active, batch);
 	mutant_claims++;
-	if (lease->next_offset + batch >= part->num_buffers)
+	if (lease->next_offset + lease->left >= part->num_buffers)
 		mutant_passes++;
 }
 
@@ -305,13 +364,19 @@ static const SimCode sim_codes[] = {
 	{"expires one ticket early", REAL_CODE, .expire = expire_one_early},
 	{"expires one ticket late", REAL_CODE, .expire = expire_one_late},
 	{"expires one lap late", REAL_CODE, .expire = expire_lap_late},
-	{"expires with the published pass", REAL_CODE, .expire = expire_by_pass},
+	{"expires with the published epoch", REAL_CODE, .expire = expire_by_epoch},
 	{"is not trimmed", REAL_CODE, .expire = expire_not_trimmed},
 	{"is trimmed to nothing", REAL_CODE, .expire = expire_trimmed_to_nothing},
 	{"is dropped but kept", REAL_CODE, .expire = expire_not_cleared},
-	{"publishes the floor", REAL_CODE, .take = take_floor_pass},
+	{"keeps its size when out of date", REAL_CODE, .expire = expire_keeps_size},
+	{"keeps its size when trimmed", REAL_CODE, .expire = expire_trim_keeps_size},
+	{"always looks at the hand", REAL_CODE, .expire = expire_by_hand},
+	{"begins with a whole batch", REAL_CODE, .take = take_whole},
+	{"never grows", REAL_CODE, .take = take_one},
+	{"takes the hand for near", REAL_CODE, .take = take_near},
+	{"publishes the floor", REAL_CODE, .take = take_floor},
 	{"publishes nothing", REAL_CODE, .take = take_unpublished},
-	{"publishes ahead", REAL_CODE, .take = take_pass_ahead},
+	{"publishes ahead", REAL_CODE, .take = take_ahead},
 	{"32-bit ticket", REAL_CODE, .take = take_hand32},
 	{"32-bit position", REAL_CODE, .position = position_hand32},
 	{"passes counted by claims", REAL_CODE, .take = take_counting, .position = position_counted},

@@ -36,13 +36,13 @@ sim_given(uint64 first, uint32 count)
 	if (sim->next_buffer + count > sim->n)
 		sim->counts.straddling++;
 
+	b->ticket = first;
 	b->head = 0;
 	b->left = count;
 	for (uint32 i = 0; i < count; i++)
 	{
 		b->tickets[i].buffer = sim->next_buffer;
 		b->tickets[i].nth = ++sim->given[sim->next_buffer];
-		sim->newest_pass = sim->next_pass;
 		sim->hand++;
 		if (++sim->next_buffer == sim->n)
 		{
@@ -109,27 +109,37 @@ check_outstanding(void)
 }
 
 /*
- * The published pass is never ahead of the hand.  It is behind only from the
- * moment when a lease in a new pass was taken to the moment when its taker (or
+ * Is what is published the epoch of the newest ticket?
+ */
+static bool
+published_exact(void)
+{
+	uint64		epoch = pgsweep_read_u64(&sim->part->epoch);
+	uint32		shift = sim->part->epoch_shift;
+
+	if (sim->hand == 0)
+		return epoch == 0;
+	return epoch << shift < sim->hand && sim->hand <= (epoch + 1) << shift;
+}
+
+/*
+ * The published epoch is never ahead of the hand.  It is behind only from the
+ * moment when a lease in a new epoch was taken to the moment when its taker (or
  * another one) has published that; a taker who was stopped in between may write
- * an older pass over a newer one, until the next lease is taken.  So after a
+ * an older epoch over a newer one, until the next lease is taken.  So after a
  * lease was taken by someone who was not stopped, it is exact.
  */
 static void
 check_published(bool exact)
 {
-	uint64		published = pg_atomic_read_u64(&sim->part->pass);
+	uint64		epoch = pgsweep_read_u64(&sim->part->epoch);
 
-	if (published > sim->newest_pass)
-		violation("pass " UINT64_FORMAT " is published, the newest ticket is of pass " UINT64_FORMAT,
-				  published, sim->newest_pass);
-	if (published < sim->newest_pass)
-	{
-		sim->counts.stale_passes++;
-		if (exact)
-			violation("pass " UINT64_FORMAT " is published after a lease was taken in pass " UINT64_FORMAT,
-					  published, sim->newest_pass);
-	}
+	if (published_exact())
+		return;
+	sim->counts.stale++;
+	if (exact || epoch << sim->part->epoch_shift >= sim->hand)
+		violation("epoch " UINT64_FORMAT " of %u tickets is published when the hand is at " UINT64_FORMAT,
+				  epoch, 1u << sim->part->epoch_shift, sim->hand);
 }
 
 static bool
@@ -170,7 +180,9 @@ static void
 expire_checked(SimBackend *b, uint64 active, uint32 batch)
 {
 	uint64		stops = sim->stops;
-	uint64		published = pg_atomic_read_u64(&sim->part->pass);
+	uint64		hand_reads = sim_hand_reads;
+	uint64		hand = sim->hand;
+	bool		exact = published_exact();
 	bool		was_lapped = any_lapped(b);
 	uint32		expected = out_of_date(b, active, batch);
 	bool		switched = b->taken_under != active;
@@ -190,11 +202,10 @@ expire_checked(SimBackend *b, uint64 active, uint32 batch)
 			excused = true;
 
 		/*
-		 * Lapped, but the published pass did not say so: the window that
+		 * Lapped, but the published epoch did not say so: the window that
 		 * lease.h documents.  What is too long must be cut all the same.
 		 */
-		if (!switched && was_lapped &&
-			(published != sim->newest_pass || stops != sim->stops) &&
+		if (!switched && was_lapped && (!exact || stops != sim->stops) &&
 			dropped == (had > batch ? had - batch : 0))
 			excused = true;
 
@@ -213,6 +224,21 @@ expire_checked(SimBackend *b, uint64 active, uint32 batch)
 	if (b->lease.left != b->left)
 		violation("%u tickets are left after dropping %u of %u", b->lease.left, dropped, had);
 
+	/* The hand is left alone until the lease is three quarters of a lap old */
+	if (hand_reads != sim_hand_reads)
+	{
+		sim->counts.old++;
+		if (stops == sim->stops && (hand - b->ticket) * 4 <= (uint64) sim->n * 3)
+			violation("a lease looked at the hand that is only " UINT64_FORMAT " tickets ahead of it",
+					  hand - b->ticket);
+	}
+
+	/* Out of date as a whole: its owner starts over with a small lease */
+	if (dropped > 0 && b->left == 0)
+		b->used = 0;
+	if (dropped > 0)
+		b->used_with_batch = 0;
+
 	if (dropped > 0 && switched)
 		sim->counts.switched++;
 	else if (dropped > 0 && (was_lapped || is_lapped))
@@ -221,17 +247,32 @@ expire_checked(SimBackend *b, uint64 active, uint32 batch)
 		sim->counts.trimmed++;
 }
 
+/*
+ * Take a lease.  It is never larger than the batch, nor than what its owner has
+ * used since it started over, and one; so nobody can drop more than it uses.
+ * And it does become as large as the batch.
+ */
 static void
 take_checked(SimBackend *b, uint64 active, uint32 batch)
 {
 	uint64		stops = sim->stops;
 
+	if (batch != b->last_batch)
+		b->used_with_batch = 0;
+	b->last_batch = batch;
 	b->taken_under = active;
 	sim->code->take(&b->lease, sim->part, active, batch);
 
-	if (b->left != batch || b->lease.left != batch)
-		violation("asked for %u tickets, got %u of the hand and have %u",
-				  batch, b->left, b->lease.left);
+	if (b->left == 0 || b->left > batch || b->lease.left != b->left)
+		violation("got %u tickets of the hand and have %u, the batch is %u",
+				  b->left, b->lease.left, batch);
+	if (b->left > b->used + 1)
+		violation("took %u tickets after having used " UINT64_FORMAT, b->left, b->used);
+	if (b->left < batch && b->used_with_batch >= 2 * batch)
+		violation("took %u tickets only after having used " UINT64_FORMAT ", the batch is %u",
+				  b->left, b->used_with_batch, batch);
+	if (b->left == batch && batch > 1)
+		sim->counts.whole++;
 	check_published(stops == sim->stops);
 }
 
@@ -240,7 +281,7 @@ take_checked(SimBackend *b, uint64 active, uint32 batch)
  * since it began to look whether its lease is valid.
  */
 static void
-tick_checked(SimBackend *b, uint64 active, bool stopped, bool published_exact)
+tick_checked(SimBackend *b, uint64 active, bool stopped, bool exact)
 {
 	SimTicket  *ticket = &b->tickets[b->head];
 	int			buffer = sim->code->tick(&b->lease);
@@ -253,11 +294,14 @@ tick_checked(SimBackend *b, uint64 active, bool stopped, bool published_exact)
 	if (ticket_lapped(ticket))
 	{
 		sim->counts.late_looks++;
-		if (!stopped && published_exact)
+		if (!stopped && exact)
 			violation("buffer %d was looked at by a ticket that the hand has lapped", buffer);
 	}
 	b->head++;
+	b->ticket++;
 	b->left--;
+	b->used++;
+	b->used_with_batch++;
 	if (b->lease.left != b->left)
 		violation("%u tickets are left instead of %u", b->lease.left, b->left);
 	sim->counts.looks++;

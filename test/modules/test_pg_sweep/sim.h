@@ -25,12 +25,11 @@ static void sim_step(void);
 /* Called after each fetch-add: the tickets that it handed out */
 static void sim_given(uint64 first, uint32 count);
 
-static inline uint64
-sim_read_u64(volatile pg_atomic_uint64 *ptr)
-{
-	sim_step();
-	return pg_atomic_read_u64(ptr);
-}
+/* What Assert() is in the code under test: a violation, not a crash */
+static void sim_assert(bool condition, const char *what);
+
+/* Looks of leases at the hand's line, which is what they are to avoid */
+static uint64 sim_hand_reads = 0;
 
 static inline void
 sim_write_u64(volatile pg_atomic_uint64 *ptr, uint64 value)
@@ -50,16 +49,39 @@ sim_fetch_add_u64(volatile pg_atomic_uint64 *ptr, int64 add)
 	return before;
 }
 
-#define pg_atomic_read_u64 sim_read_u64
+#include "sweep/batch.h"
+#include "sweep/hand.h"
+
+static inline uint64
+sim_read_u64(const pg_atomic_uint64 *ptr)
+{
+	sim_step();
+	return pgsweep_read_u64(ptr);
+}
+
+static inline uint64
+sim_hand_read(PgSweepPartition *part)
+{
+	sim_step();
+	sim_hand_reads++;
+	return pgsweep_hand_read(part);
+}
+
 #define pg_atomic_write_u64 sim_write_u64
 #define pg_atomic_fetch_add_u64 sim_fetch_add_u64
+#define pgsweep_read_u64 sim_read_u64
+#define pgsweep_hand_read sim_hand_read
+#pragma push_macro("Assert")
+#undef Assert
+#define Assert(condition) sim_assert(condition, #condition)
 
-#include "sweep/batch.h"
 #include "sweep/lease.h"
 
-#undef pg_atomic_read_u64
 #undef pg_atomic_write_u64
 #undef pg_atomic_fetch_add_u64
+#undef pgsweep_read_u64
+#undef pgsweep_hand_read
+#pragma pop_macro("Assert")
 
 /*
  * What is tested: pg_sweep's own code, or a broken variant of it that the
@@ -96,8 +118,12 @@ typedef struct SimBackend
 	bool		busy;			/* stopped in the middle of something */
 	uint64		idle_until;		/* does nothing until the hand is there */
 	uint64		taken_under;	/* strategy and generation */
+	uint64		ticket;			/* number of the first unused ticket */
 	uint32		head;			/* tickets[head .. head + left - 1] are unused */
 	uint32		left;
+	uint64		used;			/* tickets, since it started over */
+	uint64		used_with_batch;	/* the same, with leases of this batch */
+	uint32		last_batch;
 	SimTicket	tickets[PGSWEEP_BATCH_MAX];
 	uint64		seen_passes;	/* the last position it read */
 	int			seen_buffer;
@@ -113,11 +139,13 @@ typedef struct SimCounts
 	int64		trimmed;		/* leases cut short: more backends, smaller size */
 	int64		left_behind;	/* tickets in leases at exit */
 	int64		straddling;		/* leases over the end of a pass */
+	int64		whole;			/* leases as large as the batch, of 2 and more */
 	int64		bursts;			/* claims at once beyond the pool's size */
 	int64		singles;		/* states with more backends than the limit */
 	int64		outstanding;	/* the most usable tickets at a time */
 	int64		interrupted;	/* stops in the middle of an operation */
-	int64		stale_passes;	/* published passes older than the hand */
+	int64		stale;			/* published epochs older than the hand */
+	int64		old;			/* leases that had to look at the hand */
 	int64		late_looks;		/* the documented race: lapped while stopped */
 	int64		passes;
 } SimCounts;
@@ -144,7 +172,6 @@ typedef struct Sim
 	uint64		hand;			/* tickets given out, start included */
 	uint32		next_buffer;	/* of the next ticket */
 	uint64		next_pass;
-	uint64		newest_pass;	/* of the newest ticket given out */
 	uint32	   *given;			/* how often each buffer was given out */
 	uint64		stops;			/* moments at which others went on */
 	char	   *violation;		/* the first one; NULL so far */
@@ -160,6 +187,13 @@ static Sim *sim;
 		if (sim->violation == NULL) \
 			sim->violation = psprintf(__VA_ARGS__); \
 	} while (0)
+
+static void
+sim_assert(bool condition, const char *what)
+{
+	if (!condition)
+		violation("Assert(%s) failed", what);
+}
 
 static inline uint32
 sim_random(uint32 below)

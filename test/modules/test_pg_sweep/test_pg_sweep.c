@@ -76,7 +76,7 @@ allocate(SimBackend *b, uint32 looks)
 
 	sim_step();
 	stops = sim->stops;
-	exact = pg_atomic_read_u64(&sim->part->pass) == sim->newest_pass;
+	exact = published_exact();
 	expire_checked(b, active, batch);
 
 	for (uint32 i = 0; i < looks && sim->violation == NULL; i++)
@@ -190,7 +190,8 @@ act(SimBackend *b)
 		if (sim_one_in(quiet))
 		{
 			b->present = true;
-			b->lease.left = 0;
+			memset(&b->lease, 0, sizeof(b->lease));
+			b->used = b->used_with_batch = 0;
 			backends_changed(1);
 		}
 	}
@@ -252,11 +253,11 @@ simulate(uint64 start)
 
 	pgsweep_partition_init(sim->part, sim_one_in(2) ? 0 : 1 + sim_random(1000), sim->n);
 	pg_atomic_write_u64(&sim->part->hand.ticket, start);
-	pg_atomic_write_u64(&sim->part->pass, (start > 0 ? start - 1 : 0) / sim->n);
+	pg_atomic_write_u64(&sim->part->epoch,
+						(start > 0 ? start - 1 : 0) >> sim->part->epoch_shift);
 	sim->hand = start;
 	sim->next_buffer = start % sim->n;
 	sim->next_pass = start / sim->n;
-	sim->newest_pass = pg_atomic_read_u64(&sim->part->pass);
 	sim->active = 0x100 + 1;
 	sim->wish = random_wish();
 	mutant_passes = sim->next_pass;

@@ -89,11 +89,10 @@ take_not_atomic(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint
 	pg_atomic_write_u64(&part->hand.ticket, ticket + batch);
 	lease->part = part;
 	lease->active = active;
-	lease->pass = ticket / part->num_buffers;
 	lease->next_ticket = ticket;
 	lease->next_offset = ticket % part->num_buffers;
-	lease->left = batch;
-	pg_atomic_write_u64(&part->pass, (ticket + batch - 1) / part->num_buffers);
+	lease->left = lease->size = batch;
+	pg_atomic_write_u64(&part->epoch, (ticket + batch - 1) >> part->epoch_shift);
 }
 
 /* Mutant: position and pass from two reads */
@@ -212,7 +211,7 @@ test_pg_sweep_shared_run(PG_FUNCTION_ARGS)
 			counts.leases++;
 			if (lease.next_ticket != after)
 				counts.foreign++;
-			after = lease.next_ticket + batch;
+			after = lease.next_ticket + lease.left;
 		}
 		use_ticket(test, &lease, &counts);
 
