@@ -1,0 +1,313 @@
+# The patches of core-hooks/18 apply to the pristine source without fuzz, come
+# out again without a trace, say what they are for, and are small; and
+# core-hooks/apply refuses what it should.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use Digest::SHA;
+use File::Basename;
+use File::Copy;
+use File::Find;
+use File::Path qw(make_path remove_tree);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $top = abs_path(dirname(__FILE__) . '/..');
+my $hooks = "$top/core-hooks";
+my $pristine = "$top/build/18/src";
+my $apply = "$hooks/apply";
+my $work = "$PostgreSQL::Test::Utils::tmp_check/patch_series";
+
+plan skip_all => 'there is no pristine source (make server)' unless -f "$pristine/configure";
+make_path($work);
+
+my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file("$hooks/18/series");
+my %patch = map { $_ => slurp_file("$hooks/18/$_") } @series;
+my $newest = 'storage/sweep_hooks.h';
+
+# ---- what is in the series ----
+
+is_deeply([ sort @series ], [ sort map { basename($_) } glob("$hooks/18/*.patch") ],
+	'the series names every patch of the folder: ' . join(', ', @series));
+my $readme = slurp_file("$hooks/README.md");
+
+my ($added, $removed) = (0, 0);
+foreach my $name (@series)
+{
+	my ($head, $diff) = split /^---\n/m, $patch{$name}, 2;
+
+	like($head, qr/^Subject: [A-Z]\S* .{5,60}$/m, "$name: Subject");
+	like($head, qr/^Base: PostgreSQL 18\.\d+$/m, "$name: Base");
+	like($head, qr/^\Q$_\E: .{20,}/m, "$name: $_")
+	  foreach ('What', 'Why', 'Files', 'Cost when unused', 'How to get rid of it');
+	like($readme, qr/^#+ .*\Q$name\E/m, "$name has a section in core-hooks/README.md");
+
+	my @plus = grep { /^\+(?!\+\+ )/ } split /\n/, $diff;
+	my @minus = grep { /^-(?!-- )/ } split /\n/, $diff;
+	is_deeply([ grep { /[ \t]$/ } @plus ], [], "$name: no added line ends in white space");
+	is_deeply([ grep { /^\+ {4}/ } @plus ], [], "$name: indented by tabs");
+	note "$name: " . @plus . ' lines added, ' . @minus . ' removed';
+	$added += @plus;
+	$removed += @minus;
+
+	# what "Files" says is what is touched
+	my ($files) = $head =~ /^Files: (.*?)\n\n/ms;
+	foreach my $file ($diff =~ m{^\+\+\+ b/(\S+)}mg)
+	{
+		my $short = $file =~ s{^src/(backend/)?}{}r;
+		like($files =~ s/\s+/ /gr, qr/\Q$short\E/, "$name: Files names $short");
+	}
+}
+cmp_ok($added, '<', 250, "the series adds $added lines (and removes $removed)");
+
+# ---- helpers ----
+
+sub copy_tree
+{
+	my ($name) = @_;
+	my $to = "$work/$name";
+
+	remove_tree($to);
+	system_or_bail('cp', '-a', $pristine, $to);
+	return $to;
+}
+
+# A tree of only what apply reads and writes, and the folder of the new file
+sub small_tree
+{
+	my ($name) = @_;
+	my $to = "$work/$name";
+	my %files = map { $_ => 1 } ('configure', 'meson.build'),
+	  map { $_ =~ m{^--- a/(\S+)}mg } values %patch;
+
+	remove_tree($to);
+	make_path("$to/src/include/storage");
+	foreach my $file (grep { -f "$pristine/$_" } keys %files)
+	{
+		make_path(dirname("$to/$file"));
+		copy("$pristine/$file", "$to/$file") or die "$file: $!";
+	}
+	return $to;
+}
+
+# path => digest of every file
+sub digests
+{
+	my ($dir) = @_;
+	my %digest;
+
+	find(
+		{
+			no_chdir => 1,
+			wanted => sub {
+				my $name = substr($_, length $dir);
+				$digest{$name} =
+					-l $_ ? 'link ' . readlink($_)
+				  : -f $_ ? (-x $_ ? 'x ' : '') . Digest::SHA->new(1)->addfile($_)->hexdigest
+				  : 'folder';
+			}
+		},
+		$dir);
+	return \%digest;
+}
+
+sub changed
+{
+	my ($before, $after) = @_;
+	my %names = (%$before, %$after);
+	return sort grep { ($before->{$_} // '') ne ($after->{$_} // '') } keys %names;
+}
+
+# exit status, standard output, standard error
+sub run_apply
+{
+	my @args = @_;
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ $apply, @args ], '<', \undef, '>', \$out, '2>', \$err);
+	return ($? >> 8, $out, $err);
+}
+
+# ---- the whole series ----
+
+my $tree = copy_tree('tree');
+my $before = digests($tree);
+cmp_ok(scalar keys %$before, '>', 5000, 'the pristine source has ' . (scalar keys %$before) . ' files');
+
+my ($status, $out, $err) = run_apply($tree, '--check');
+is($status, 0, 'apply --check: it would work') or diag $err;
+like($out, qr/\Q$_\E/, "which it says of $_") foreach @series;
+is_deeply([ changed($before, digests($tree)) ], [], 'and nothing was changed');
+
+# patch(1) itself, one after the other: no fuzz, no offset
+my $bare = small_tree('bare');
+foreach my $name (@series)
+{
+	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/18/$name" ]);
+	is($?, 0, "$name applies without fuzz");
+	unlike($log, qr/fuzz|offset/, 'and at the lines that it says');
+}
+
+($status, $out, $err) = run_apply($tree);
+is($status, 0, 'apply: done') or diag $err;
+my $patched = digests($tree);
+my @touched = changed($before, $patched);
+is_deeply(
+	\@touched,
+	[
+		sort { $a cmp $b } map { "/$_" }
+		  keys %{ { map { $_ => 1 } map { m{^\+\+\+ b/(\S+)}mg } values %patch } }
+	],
+	'what was changed is what the patches name: ' . join(' ', @touched));
+is_deeply([ grep { !exists $before->{$_} } @touched ], ["/src/include/$newest"], 'one new file, no leftovers of patch');
+is($patched->{$_}, digests($bare)->{$_}, "as patch(1) does it: $_") foreach @touched;
+
+($status, $out, $err) = run_apply($tree);
+is($status, 0, 'apply again: nothing to do');
+like($out, qr/already applied/, 'because it is applied');
+is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
+
+# ---- the header stands alone ----
+
+my ($include, $ignored) = run_command([ "$top/build/18/release/bin/pg_config", '--includedir-server' ])
+  if -x "$top/build/18/release/bin/pg_config";
+SKIP:
+{
+	skip 'the release server is not built (make server)', 3 unless defined $include;
+
+	# The server may have been configured where there was no C++ compiler; then
+	# its own headers have no format attributes for one.
+	foreach my $language ([ 'C', 'gcc', 'c' ], [ 'C++', 'g++', 'cc', '-Wno-register', '-Wno-format' ])
+	{
+		my ($name, $compiler, $suffix, @flags) = @$language;
+		skip "there is no $compiler", 1 if system("command -v $compiler >/dev/null 2>&1") != 0;
+
+		# with its guard tested, too, and without anything else before it
+		my $open = $name eq 'C++' ? "extern \"C\" {\n" : '';
+		my $close = $name eq 'C++' ? "}\n" : '';
+		my $file = "$work/alone.$suffix";
+		unlink $file;
+		append_to_file($file,
+			"${open}#include \"postgres.h\"\n#include \"$newest\"\n#include \"$newest\"\n"
+			  . "int *number = &sweep_hooks_api;\nconst BufferReplacementRoutine **routine = &BufferReplacement;\n$close");
+		command_ok(
+			[
+				$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
+				"-I$tree/src/include", "-I$include", $file
+			],
+			"$newest compiles alone as $name");
+	}
+	command_ok(
+		[ 'cmp', "$tree/src/include/$newest", "$include/$newest" ],
+		'and is the one that is installed');
+}
+
+# ---- and back ----
+
+($status, $out, $err) = run_apply($tree, '--reverse', '--check');
+is($status, 0, 'apply --reverse --check: it would work');
+is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
+($status, $out, $err) = run_apply($tree, '--reverse');
+is($status, 0, 'apply --reverse: done') or diag $err;
+is_deeply([ changed($before, digests($tree)) ], [], 'the tree is the pristine one again, bit for bit');
+($status, $out, $err) = run_apply($tree, '--reverse');
+is($status, 0, 'apply --reverse again: nothing to do');
+like($out, qr/not in it/, 'because the patches are not in it');
+
+# ---- without one of them ----
+
+# The first one is what the others stand on.
+foreach my $without (@series)
+{
+	my $short = $without =~ s/^\d+-|\.patch$//gr;
+	my $part = small_tree('part');
+	my $clean = digests($part);
+
+	($status, $out, $err) = run_apply($part, '--without', $short);
+	if ($without eq $series[0])
+	{
+		is($status, 1, "without $short: refused");
+		like($err, qr/\Q$series[1]\E does not fit/, 'naming the patch that needs it');
+		like($err, qr/nothing was changed/, 'and that nothing was changed');
+		is_deeply([ changed($clean, digests($part)) ], [], 'which is true');
+		next;
+	}
+	is($status, 0, "without $short: the others apply") or diag $err;
+	unlike($out, qr/\Q$without\E/, 'and it is not said to be');
+	isnt((join ' ', changed($clean, digests($part))), '', 'they do change something');
+
+	if (defined $include)
+	{
+		my $file = "$work/part.c";
+		unlink $file;
+		append_to_file($file, "#include \"postgres.h\"\n#include \"$newest\"\nint *number = &sweep_hooks_api;\n");
+		my $own = "$work/part-include";
+		make_path("$own/storage");
+		copy("$part/src/include/$newest", "$own/$newest") or die $!;
+		command_ok(
+			[ 'gcc', '-fsyntax-only', '-Wall', '-Werror', '-D_GNU_SOURCE', "-I$own", "-I$include", $file ],
+			"without $short: $newest compiles");
+		unlike(slurp_file("$own/$newest"), qr/BufferReplacement/, "without $short: $newest does not declare its hooks");
+	}
+	($status, $out, $err) = run_apply($part, '--without', $short, '--reverse');
+	is($status, 0, "without $short: and come out again");
+	is_deeply([ changed($clean, digests($part)) ], [], "without $short: bit for bit");
+}
+
+# ---- what it must refuse ----
+
+sub refused
+{
+	my ($title, $dir, $expected, @options) = @_;
+	my $clean = -d $dir ? digests($dir) : {};
+
+	($status, $out, $err) = run_apply($dir, @options);
+	is($status, 1, "$title: refused");
+	like($err, qr/^apply: error: $expected/m, "$title: and it says why");
+	unlike($err, qr/\.\.\/|line \d+:|No such file/, "$title: in words of its own");
+	is_deeply([ changed($clean, -d $dir ? digests($dir) : {}) ], [], "$title: nothing was changed");
+}
+
+# Replace text in a file; dies if it is not there
+sub edit
+{
+	my ($file, $from, $to) = @_;
+	my $text = slurp_file($file);
+
+	$text =~ s/\Q$from\E/$to/ or die "no \"$from\" in $file";
+	unlink $file or die $!;
+	append_to_file($file, $text);
+}
+
+refused('no such folder', "$work/nowhere", 'no such folder');
+
+make_path("$work/empty");
+refused('not a source tree', "$work/empty", '.* is not a PostgreSQL source tree');
+
+my $foreign = small_tree('foreign');
+edit("$foreign/configure", "PACKAGE_VERSION='18.", "PACKAGE_VERSION='17.");
+refused('another major version', $foreign, 'there are no patches for PostgreSQL 17\.');
+
+my $changed = small_tree('changed');
+edit("$changed/src/backend/storage/buffer/freelist.c", 'have_free_buffer(void)', 'have_free_buffer(int x)');
+refused('a tree with other changes at the same place',
+	$changed, '0002-buffer-replacement-hooks\.patch does not fit PostgreSQL 18\.\d+ in .*/changed$');
+refused('a tree with other changes, --check', $changed, '0002-.* does not fit', '--check');
+
+my $partial = small_tree('partial');
+system_or_bail('patch', '-s', '-d', $partial, '-p1', '-i', "$hooks/18/$series[0]");
+refused('a tree patched in part', $partial, '0001-sweep-hooks-api\.patch does not fit');
+
+refused('a patch that is not there', $tree, '--without nonsense: no such patch', '--without', 'nonsense');
+refused('nothing left', $tree, 'no patch is left to apply', map { ('--without', $_) } @series);
+
+foreach my $wrong ([], [ $tree, '--bogus' ], [ $tree, $tree ], [ $tree, '--without' ])
+{
+	($status, $out, $err) = run_apply(@$wrong);
+	is($status, 2, "wrong usage: apply @{[ map { basename($_) } @$wrong ]}");
+	like($err, qr/^usage: /m, 'is told what is right');
+}
+
+remove_tree($work);
+done_testing();
