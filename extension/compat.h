@@ -27,10 +27,26 @@
 
 /* ELF only, like every platform that PostgreSQL has NUMA support on */
 #pragma weak sweep_hooks_api
-#pragma weak BufferReplacement
+#pragma weak GetBufferReplacement
+#pragma weak SetBufferReplacement
 #pragma weak StrategyEmptyFreelist
 #pragma weak SyncOneBuffer
 
 #include "storage/sweep_hooks.h"
+
+/*
+ * Fetch a cache line that will be written soon, and must not be read: it may
+ * lie outside of anything.  Compilers use the x86 instruction for it only when
+ * told that the CPU has it; those that do not have it take it for a no-op.
+ */
+static inline void
+pgsweep_prefetch_for_write(const void *address)
+{
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+	__asm__ __volatile__("prefetchw %0" : : "m" (*(const char *) address));
+#elif defined(__GNUC__) || defined(__clang__)
+	__builtin_prefetch(address, 1);
+#endif
+}
 
 #endif							/* PGSWEEP_COMPAT_H */

@@ -82,6 +82,7 @@ CREATE FUNCTION pg_sweep_get_strategies(
     OUT hand int4,
     OUT passes int8,
     OUT allocations int8,
+    OUT failed int8,
     OUT looked_at int8,
     OUT usage_taken int8,
     OUT pinned int8,
@@ -103,6 +104,7 @@ COMMENT ON COLUMN pg_sweep_strategies.switches IS 'how often it was made active'
 COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) that its hand points to';
 COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hand since the server started';
 COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims asked for; buffers that a ring reused are not among them';
+COMMENT ON COLUMN pg_sweep_strategies.failed IS 'of them, those that ended in "no unpinned buffers available"';
 COMMENT ON COLUMN pg_sweep_strategies.looked_at IS 'buffers looked at for that';
 COMMENT ON COLUMN pg_sweep_strategies.usage_taken IS 'looks that took one usage count away';
 COMMENT ON COLUMN pg_sweep_strategies.pinned IS 'looks that found the buffer in use';
@@ -118,6 +120,7 @@ CREATE FUNCTION pg_sweep_get_backends(
     OUT strategy text,
     OUT lease_left int4,
     OUT allocations int8,
+    OUT failed int8,
     OUT looked_at int8,
     OUT usage_taken int8,
     OUT pinned int8,

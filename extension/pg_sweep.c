@@ -42,17 +42,20 @@ pgsweep_shmem_request(void)
 static void
 pgsweep_shmem_startup(void)
 {
+	const BufferReplacementRoutine *installed;
+
 	if (prev_shmem_startup_hook)
 		prev_shmem_startup_hook();
 
 	/* After a crash, core runs this again with our own routine in place */
-	if (BufferReplacement != NULL && BufferReplacement != &pgsweep_replacement_routine)
+	installed = GetBufferReplacement();
+	if (installed != NULL && installed != &pgsweep_replacement_routine)
 		ereport(FATAL,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("pg_sweep cannot be loaded: another library has replaced buffer replacement already")));
 
 	pgsweep_shmem_init();
-	BufferReplacement = &pgsweep_replacement_routine;
+	SetBufferReplacement(&pgsweep_replacement_routine);
 }
 
 void

@@ -21,6 +21,12 @@
 #include "sweep/lease.h"
 
 /*
+ * All of this is between the files of one library: a reference that need not
+ * look for a definition elsewhere saves a load at each use.
+ */
+#pragma GCC visibility push(hidden)
+
+/*
  * The strategies.  The number is what shared memory holds; sweep/sweep.c has
  * the table that goes with it.
  */
@@ -49,14 +55,24 @@ typedef enum PgSweepStrategyId
 typedef struct PgSweepCounters
 {
 	uint64		allocations;	/* victims asked for */
-	uint64		looked_at;		/* buffers looked at */
-	uint64		usage_taken;	/* usage counts taken away */
+	uint64		failed;			/* of them, those that found none */
+	uint64		usage_taken;	/* looks that took a usage count away */
 	uint64		pinned;			/* looks that found the buffer in use */
 	uint64		lost_races;		/* looks that another process overtook */
 	uint64		leases;			/* leases taken = writes to the hand */
 	uint64		leases_expired; /* leases dropped or cut short */
 	uint64		buffers_expired;	/* buffers in what was dropped */
 } PgSweepCounters;
+
+/*
+ * Buffers looked at: each victim found was, and each look that found none is
+ * counted for what it found instead.
+ */
+static inline uint64
+pgsweep_looked_at(const PgSweepCounters *c)
+{
+	return c->allocations - c->failed + c->usage_taken + c->pinned + c->lost_races;
+}
 
 #define PGSWEEP_NUM_COUNTERS	(sizeof(PgSweepCounters) / sizeof(uint64))
 
@@ -77,7 +93,8 @@ typedef struct PgSweepSlot
 	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
 	PgSweepLease lease;
 	int			pid;			/* 0 = nobody */
-	PgSweepStrategyId last_strategy;	/* of its last allocation */
+	uint64		stock_active;	/* PgSweepShared.active of its last allocation
+								 * by "stock" */
 	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];
 } PgSweepSlot;
 
@@ -148,6 +165,7 @@ extern uint32 pgsweep_batch_size_in_force(uint32 configured, uint32 nbackends);
 
 /* slot.c */
 extern PgSweepSlot *pgsweep_my_slot;
+extern union BufferDescPadded *pgsweep_descriptors;
 extern PgSweepSlot *pgsweep_attach(void);
 extern void pgsweep_set_batch_configured(uint32 configured);
 
@@ -177,5 +195,7 @@ extern void pgsweep_apply_configuration(void);
 /* stats.c */
 extern void pgsweep_sum_counters(PgSweepCounters *totals);
 extern uint64 pgsweep_allocations_total(void);
+
+#pragma GCC visibility pop
 
 #endif							/* PG_SWEEP_H */

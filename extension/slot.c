@@ -16,10 +16,12 @@
 
 #include "miscadmin.h"
 #include "pg_sweep.h"
+#include "storage/buf_internals.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 
 PgSweepSlot *pgsweep_my_slot = NULL;
+BufferDescPadded *pgsweep_descriptors = NULL;	/* set with the slot */
 
 /* Set when this process has left its slot, and must not take it again */
 static bool detached = false;
@@ -61,7 +63,14 @@ pgsweep_detach(int code, Datum arg)
 	pgsweep_my_slot = NULL;
 	detached = true;
 	slot->pid = 0;
-	slot->lease.left = 0;
+	if (slot->lease.left > 0)
+	{
+		PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(slot->lease.active)];
+
+		count->leases_expired++;
+		count->buffers_expired += slot->lease.left;
+		slot->lease.left = 0;
+	}
 	change_backends(-1, NULL);
 }
 
@@ -86,10 +95,11 @@ pgsweep_attach(void)
 	slot = &PgSweep->slots[MyProcNumber].slot;
 	memcpy(slot->base, slot->counters, sizeof(slot->base));
 	memset(&slot->lease, 0, sizeof(slot->lease));
-	slot->last_strategy = PGSWEEP_STOCK;
+	slot->stock_active = 0;
 	pg_write_barrier();			/* pairs with pg_sweep_get_backends() */
 	slot->pid = MyProcPid;
 
+	pgsweep_descriptors = BufferDescriptors;
 	pgsweep_my_slot = slot;
 	on_shmem_exit(pgsweep_detach, (Datum) 0);
 	change_backends(1, NULL);

@@ -18,7 +18,7 @@
 PgSweepState
 pgsweep_state(void)
 {
-	if (&sweep_hooks_api == NULL || &BufferReplacement == NULL)
+	if (&sweep_hooks_api == NULL || SetBufferReplacement == NULL)
 		return PGSWEEP_STATE_NOT_PATCHED;
 	if (sweep_hooks_api != SWEEP_HOOKS_API)
 		return PGSWEEP_STATE_WRONG_API;

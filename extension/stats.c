@@ -117,9 +117,12 @@ pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
 		 * Core moves its hand by one fetch-add a tick, and counts each
 		 * allocation by another one.
 		 */
-		stats->counters.looked_at = pgsweep_core_ticks() - PgSweep->core_ticks_base;
-		stats->shared_atomics = stats->counters.looked_at + stats->counters.allocations;
+		stats->looked_at = pgsweep_core_ticks() - PgSweep->core_ticks_base;
+		stats->shared_atomics = stats->looked_at + stats->counters.allocations;
 	}
 	else
+	{
+		stats->looked_at = pgsweep_looked_at(&stats->counters);
 		stats->shared_atomics = stats->counters.leases;
+	}
 }

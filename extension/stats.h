@@ -15,7 +15,8 @@
 /* One strategy, since the last reset */
 typedef struct PgSweepStrategyStats
 {
-	PgSweepCounters counters;	/* "stock": allocations and looked_at only */
+	PgSweepCounters counters;	/* "stock": allocations only */
+	uint64		looked_at;
 	uint64		shared_atomics; /* atomic read-modify-writes of lines that
 								 * every allocation may write */
 	int			hand;			/* buffer id, not since the reset */

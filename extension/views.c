@@ -78,7 +78,8 @@ static void
 put_counters(Row *row, const PgSweepCounters *c)
 {
 	put_int8(row, c->allocations);
-	put_int8(row, c->looked_at);
+	put_int8(row, c->failed);
+	put_int8(row, pgsweep_looked_at(c));
 	put_int8(row, c->usage_taken);
 	put_int8(row, c->pinned);
 	put_int8(row, c->lost_races);
@@ -274,7 +275,8 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 		{
 			/* core does not count what it looked at for */
 			put_int8(&row, c->allocations);
-			put_int8(&row, c->looked_at);
+			put_null(&row);
+			put_int8(&row, stats[i].looked_at);
 			for (int k = 2; k < PGSWEEP_NUM_COUNTERS; k++)
 				put_null(&row);
 		}
@@ -299,6 +301,8 @@ static bool
 read_backend(const PgSweepSlot *slot, int pid, PgSweepCounters *sum,
 			 uint32 *lease_left, PgSweepStrategyId *last_strategy)
 {
+	uint32		batch = pg_atomic_read_u32(&PgSweep->batch);
+	uint64		lease_active;
 	bool		same;
 
 	memset(sum, 0, sizeof(*sum));
@@ -312,10 +316,13 @@ read_backend(const PgSweepSlot *slot, int pid, PgSweepCounters *sum,
 		pgsweep_add_counters(sum, &slot->counters[s], 1);
 	}
 
-	/* a lease of before a switch is as good as none */
-	*lease_left = slot->lease.active == pgsweep_read_u64(&PgSweep->active) ?
-		slot->lease.left : 0;
-	*last_strategy = slot->last_strategy;
+	/* what its owner will drop at the next use is as good as dropped */
+	lease_active = slot->lease.active;
+	*lease_left = lease_active == pgsweep_read_u64(&PgSweep->active) ?
+		Min(slot->lease.left, batch) : 0;
+
+	/* the newer word has the higher generation */
+	*last_strategy = PGSWEEP_ACTIVE_ID(Max(lease_active, slot->stock_active));
 	LWLockRelease(PgSweep->lock);
 
 	return same && *(const volatile int *) &slot->pid == pid;

@@ -15,12 +15,12 @@
  */
 #include "postgres.h"
 
-#include "sweep/sweep.h"
+#include "sweep/walk.h"
 
 static BufferDesc *
-batched_get_victim(PgSweepSlot *slot, uint64 active, uint32 *buf_state)
+batched_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
-	return pgsweep_walk(&PgSweep->pool, slot, active, buf_state);
+	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweep->pool);
 }
 
 static void

@@ -60,36 +60,48 @@
  */
 typedef struct PgSweepLease
 {
+	uint64		active;			/* strategy and generation it was taken under */
+	uint64		safe_epoch;		/* not lapped while the partition's epoch is
+								 * at most this */
+	uint32		next_buffer;	/* id of the first unused ticket's buffer;
+								 * kept when the lease is used up or dropped */
+	uint32		left;			/* tickets not used yet; 0 = no lease */
+	uint32		end_buffer;		/* id after the partition's last buffer */
+	uint32		size;			/* tickets it was taken with, less what was
+								 * cut off since; 0 = start over */
+	uint64		end_ticket;		/* the one after its last ticket */
 	PgSweepPartition *part;		/* whose tickets; pointer of the owner's
 								 * process */
-	uint64		active;			/* strategy and generation it was taken under */
-	uint64		next_ticket;	/* first ticket not used yet */
-	uint32		next_offset;	/* that ticket's buffer, from the partition's
-								 * first: next_ticket mod n, always */
-	uint32		left;			/* tickets not used yet; 0 = no lease */
-	uint32		size;			/* tickets it was taken with, less what was cut off
-								 * since; 0 = start over */
 } PgSweepLease;
 
 /*
- * The buffer of a ticket newer than lease->next_ticket.  A backend that takes
+ * The first ticket not used yet.  Its buffer is next_buffer.
+ */
+static inline uint64
+pgsweep_lease_next_ticket(const PgSweepLease *lease)
+{
+	return lease->end_ticket - lease->left;
+}
+
+/*
+ * The buffer of a ticket newer than any of the former lease.  A backend that takes
  * one lease after another is seldom a lap behind itself, and then needs no
  * division (20 to 90 cycles for 64 bits).
  */
 static inline uint32
-pgsweep_ticket_offset(const PgSweepLease *lease, const PgSweepPartition *part,
+pgsweep_ticket_buffer(const PgSweepLease *lease, const PgSweepPartition *part,
 					  uint64 ticket)
 {
 	uint32		n = part->num_buffers;
-	uint64		ahead = ticket - lease->next_ticket;
+	uint64		ahead = ticket - pgsweep_lease_next_ticket(lease);
 
 	if (likely(lease->part == part && ahead < n))
 	{
-		uint64		offset = lease->next_offset + ahead;
+		uint64		buffer = lease->next_buffer + ahead;
 
-		return (uint32) (offset < n ? offset : offset - n);
+		return (uint32) (buffer < lease->end_buffer ? buffer : buffer - n);
 	}
-	return (uint32) (ticket % n);
+	return part->first_buffer + (uint32) (ticket % n);
 }
 
 /*
@@ -110,12 +122,16 @@ pgsweep_lease_take(PgSweepLease *lease, PgSweepPartition *part,
 	Assert(lease->left == 0);
 	Assert(batch > 0 && batch <= part->num_buffers);
 
-	lease->next_offset = pgsweep_ticket_offset(lease, part, ticket);
-	lease->next_ticket = ticket;
+	lease->next_buffer = pgsweep_ticket_buffer(lease, part, ticket);
+	lease->end_ticket = ticket + size;
+	lease->end_buffer = part->first_buffer + part->num_buffers;
 	lease->part = part;
 	lease->active = active;
 	lease->left = size;
 	lease->size = size;
+
+	/* the last epoch that ends at or before the first ticket's next lap */
+	lease->safe_epoch = ((ticket + part->num_buffers) >> part->epoch_shift) - 1;
 
 	/*
 	 * Publish the epoch of the last ticket if we are the first to reach it. A
@@ -144,12 +160,27 @@ static inline bool
 pgsweep_lease_lapped(const PgSweepLease *lease)
 {
 	PgSweepPartition *part = lease->part;
-	uint64		next_lap = lease->next_ticket + part->num_buffers;
-	uint64		epoch = pgsweep_read_u64(&part->epoch);
 
-	if (likely(((epoch + 1) << part->epoch_shift) <= next_lap))
+	if (likely(pgsweep_read_u64(&part->epoch) <= lease->safe_epoch))
 		return false;
-	return pgsweep_hand_read(part) > next_lap;
+	return pgsweep_hand_read(part) >
+		pgsweep_lease_next_ticket(lease) + part->num_buffers;
+}
+
+/*
+ * Has the lease, which is of this partition, a ticket, and is nothing of it
+ * out of date?  A false answer may be wrong; pgsweep_lease_expire() knows.
+ */
+static inline bool
+pgsweep_lease_good(const PgSweepLease *lease, const PgSweepPartition *part,
+				   uint64 active, uint32 batch)
+{
+	Assert(lease->left == 0 || lease->part == part);
+
+	/* left - 1 is large when left is 0 */
+	return lease->left - 1 < batch &&
+		lease->active == active &&
+		pgsweep_read_u64(&part->epoch) <= lease->safe_epoch;
 }
 
 /*
@@ -168,16 +199,26 @@ pgsweep_lease_expire(PgSweepLease *lease, uint64 active, uint32 batch)
 		unlikely(pgsweep_lease_lapped(lease)))
 	{
 		dropped = lease->left;
-		lease->left = 0;
 		lease->size = 0;
 	}
 	else if (unlikely(lease->left > batch))
 	{
 		dropped = lease->left - batch;
-		lease->left = batch;
 		lease->size -= dropped; /* was never used: do not grow on it */
 	}
+
+	lease->left -= dropped;
+	lease->end_ticket -= dropped;
 	return dropped;
+}
+
+/*
+ * The id of the next ticket's buffer.  lease->left > 0.
+ */
+static inline int
+pgsweep_lease_peek(const PgSweepLease *lease)
+{
+	return (int) lease->next_buffer;
 }
 
 /*
@@ -186,16 +227,17 @@ pgsweep_lease_expire(PgSweepLease *lease, uint64 active, uint32 batch)
 static inline int
 pgsweep_lease_tick(PgSweepLease *lease)
 {
-	uint32		offset = lease->next_offset;
+	uint32		buffer = lease->next_buffer;
+	uint32		next = buffer + 1;
 
 	Assert(lease->left > 0);
 
+	if (unlikely(next == lease->end_buffer))
+		next = lease->part->first_buffer;
+	lease->next_buffer = next;
 	lease->left--;
-	lease->next_ticket++;
-	if (unlikely(++lease->next_offset == lease->part->num_buffers))
-		lease->next_offset = 0;
 
-	return (int) (lease->part->first_buffer + offset);
+	return (int) buffer;
 }
 
 #endif							/* PGSWEEP_LEASE_H */

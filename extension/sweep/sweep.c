@@ -13,7 +13,7 @@
  * lease.h		a backend's private batch of tickets, and when it expires
  * batch.h		how large a lease is
  * victim.h		one look at one buffer
- * walk.c		walking leases until there is a victim
+ * walk.[ch]	walking leases until there is a victim
  * lru.c		the background writer's scan of one partition
  * free.c		is there a buffer without a page?
  *
@@ -55,6 +55,9 @@ static int	cycle_strategy = -1;
 /* Set while StrategySyncStart() is to give core's own answers */
 static bool ask_core_only = false;
 
+static BufferDesc *attach_and_get_victim(BufferAccessStrategy strategy,
+										 uint32 *buf_state);
+
 static inline PgSweepStrategyId
 active_strategy(void)
 {
@@ -74,20 +77,29 @@ pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 	uint64		active;
 
 	if (unlikely(slot == NULL))
-	{
-		slot = pgsweep_attach();
-		if (slot == NULL)
-			return NULL;		/* exiting: core can do it */
-	}
+		return attach_and_get_victim(strategy, buf_state);
 
 	active = pgsweep_read_u64(&PgSweep->active);
 	id = PGSWEEP_ACTIVE_ID(active);
-	slot->last_strategy = id;
-	slot->counters[id].allocations++;
-
 	if (id == PGSWEEP_STOCK)
+	{
+		slot->counters[PGSWEEP_STOCK].allocations++;
+		slot->stock_active = active;
 		return NULL;
-	return pgsweep_strategies[id]->get_victim(slot, active, buf_state);
+	}
+	return pgsweep_strategies[id]->get_victim(slot, buf_state, active);
+}
+
+/*
+ * The first allocation of a process.  Apart, so that the others need no stack
+ * frame.
+ */
+static pg_noinline BufferDesc *
+attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
+{
+	if (pgsweep_attach() == NULL)
+		return NULL;			/* exiting: core can do it */
+	return pgsweep_get_victim(strategy, buf_state);
 }
 
 /*

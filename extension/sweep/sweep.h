@@ -38,11 +38,11 @@ typedef struct PgSweepStrategyRoutine
 	/*
 	 * Find a victim for the caller, whose slot it is; active is the word that
 	 * made this strategy the active one.  Returns it with the header lock
-	 * held and the state in *buf_state.  Counts in slot->counters[] all but
-	 * the allocation itself.  Raises "no unpinned buffers available" if that
+	 * held and the state in *buf_state.  Counts in its own slot->counters[].
+	 * Raises "no unpinned buffers available" if that
 	 * is true of the whole pool, holding no lock.
 	 */
-	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint64 active, uint32 *buf_state);
+	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
 
 	/*
 	 * One cycle of the background writer's LRU scan, in the background writer
@@ -61,10 +61,6 @@ extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
 extern const struct config_enum_entry pgsweep_strategy_options[];
 extern const BufferReplacementRoutine pgsweep_replacement_routine;
 extern uint64 pgsweep_core_ticks(void);
-
-/* walk.c */
-extern BufferDesc *pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot,
-								uint64 active, uint32 *buf_state);
 
 /* free.c */
 extern bool pgsweep_find_free_buffer(void);

@@ -31,6 +31,31 @@ typedef enum PgSweepLook
 } PgSweepLook;
 
 /*
+ * A buffer with this state is a victim.
+ */
+static inline bool
+pgsweep_state_is_free(uint32 state)
+{
+	return (state & (BUF_REFCOUNT_MASK | BUF_USAGECOUNT_MASK | BM_LOCKED)) == 0;
+}
+
+/*
+ * Lock the header of a buffer whose state was old_state, a free one's, if it
+ * still is.  Full barrier.
+ */
+static inline bool
+pgsweep_lock_victim(BufferDesc *buf, uint32 old_state, uint32 *buf_state)
+{
+	uint32		expected = old_state;
+
+	if (unlikely(!pg_atomic_compare_exchange_u32(&buf->state, &expected,
+												 old_state | BM_LOCKED)))
+		return false;
+	*buf_state = old_state | BM_LOCKED;
+	return true;
+}
+
+/*
  * Never waits.  A buffer that changes between the read and the CAS is left
  * alone: somebody is using it this moment, and it will come round again.
  *
@@ -39,25 +64,21 @@ typedef enum PgSweepLook
 static inline PgSweepLook
 pgsweep_look(BufferDesc *buf, uint32 *buf_state)
 {
-	uint32		old_state = pg_atomic_read_u32(&buf->state);
+	uint32		state = pg_atomic_read_u32(&buf->state);
 
-	if (BUF_STATE_GET_REFCOUNT(old_state) != 0 || (old_state & BM_LOCKED))
+	if (BUF_STATE_GET_REFCOUNT(state) != 0 || (state & BM_LOCKED))
 		return PGSWEEP_LOOK_PINNED;
 
-	if (BUF_STATE_GET_USAGECOUNT(old_state) != 0)
+	if (BUF_STATE_GET_USAGECOUNT(state) != 0)
 	{
-		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &old_state,
-												  old_state - BUF_USAGECOUNT_ONE)))
+		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &state,
+												  state - BUF_USAGECOUNT_ONE)))
 			return PGSWEEP_LOOK_USED;
 		return PGSWEEP_LOOK_RACED;
 	}
 
-	if (likely(pg_atomic_compare_exchange_u32(&buf->state, &old_state,
-											  old_state | BM_LOCKED)))
-	{
-		*buf_state = old_state | BM_LOCKED;
+	if (likely(pgsweep_lock_victim(buf, state, buf_state)))
 		return PGSWEEP_LOOK_VICTIM;
-	}
 	return PGSWEEP_LOOK_RACED;
 }
 

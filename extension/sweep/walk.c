@@ -3,10 +3,6 @@
  * walk.c
  *	  Walking leases over a partition until there is a victim.
  *
- * Touches, per allocation: the read-mostly lines of PgSweepShared and of the
- * partition, the caller's own slot, and the descriptors looked at.  The hand's
- * line only when the lease is used up.
- *
  * IDENTIFICATION
  *	  extension/sweep/walk.c
  *
@@ -14,8 +10,7 @@
  */
 #include "postgres.h"
 
-#include "sweep/sweep.h"
-#include "sweep/victim.h"
+#include "sweep/walk.h"
 
 /*
  * As many looks as there are buffers found nothing but pins.  That does not
@@ -33,9 +28,8 @@ last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
 
 	for (uint32 i = 0; i < part->num_buffers; i++)
 	{
-		BufferDesc *buf = GetBufferDescriptor(part->first_buffer + i);
+		BufferDesc *buf = pgsweep_descriptor(part->first_buffer + i);
 
-		count->looked_at++;
 		switch (pgsweep_look_locked(buf, buf_state))
 		{
 			case PGSWEEP_LOOK_VICTIM:
@@ -52,34 +46,38 @@ last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
 	}
 
 	if (!took_usage)
+	{
+		count->failed++;
 		elog(ERROR, "no unpinned buffers available");	/* core's words */
+	}
 	return NULL;
 }
 
 /*
- * Find a victim in the partition.  The contract is that of get_victim in
- * sweep.h.
+ * The whole walk: drop the lease if it is out of date, take another when it is
+ * used up, look at one buffer after the other.
  *
- * Works on a copy of the lease, and counts in variables, because the compiler
- * must store everything that is in shared memory before each of the atomic
- * operations, and load it again after.
+ * Works on a copy of the lease, because the compiler must store everything
+ * that is in shared memory before each of the atomic operations, and load it
+ * again after.
  */
 BufferDesc *
-pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
-			 uint32 *buf_state)
+pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
+				PgSweepPartition *part)
 {
 	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
 	PgSweepLease lease = slot->lease;
 	uint32		batch = pg_atomic_read_u32(&PgSweep->batch);
 	uint32		expired = pgsweep_lease_expire(&lease, active, batch);
-	uint32		looked_at = 0;
 	uint32		fruitless = 0;
 	BufferDesc *buf;
 
 	if (unlikely(expired > 0))
 	{
-		count->leases_expired++;
-		count->buffers_expired += expired;
+		PgSweepCounters *former = &slot->counters[PGSWEEP_ACTIVE_ID(slot->lease.active)];
+
+		former->leases_expired++;
+		former->buffers_expired += expired;
 	}
 
 	for (;;)
@@ -92,8 +90,9 @@ pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
 			count->leases++;
 		}
 
-		buf = GetBufferDescriptor(pgsweep_lease_tick(&lease));
-		looked_at++;
+		buf = pgsweep_descriptor(pgsweep_lease_peek(&lease));
+		pgsweep_prefetch_descriptor(buf, lease.left);
+		(void) pgsweep_lease_tick(&lease);
 		look = pgsweep_look(buf, buf_state);
 		if (likely(look == PGSWEEP_LOOK_VICTIM))
 			break;
@@ -113,11 +112,7 @@ pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
 			count->pinned++;
 			if (unlikely(++fruitless >= part->num_buffers))
 			{
-				/* it may raise an error, so leave nothing behind */
-				slot->lease = lease;
-				count->looked_at += looked_at;
-				looked_at = 0;
-
+				slot->lease = lease;	/* the next may raise an error */
 				buf = last_round(part, count, buf_state);
 				if (buf != NULL)
 					return buf;
@@ -127,6 +122,5 @@ pgsweep_walk(PgSweepPartition *part, PgSweepSlot *slot, uint64 active,
 	}
 
 	slot->lease = lease;
-	count->looked_at += looked_at;
 	return buf;
 }
