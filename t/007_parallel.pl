@@ -112,6 +112,16 @@ for my $strategy (strategies($node))
 		"$strategy: what workers allocated has been kept");
 	cmp_ok($own, '<', $pages / 4, "$strategy: the leader allocated little");
 
+	# The next ones take the places of those before, in turn, and add to what
+	# those have counted
+	my $scans = 6;
+	($result, $all, $own) =
+	  run_counted($strategy, "$query;\n" x $scans);
+	is($result, join("\n", ($expected) x $scans),
+		"$strategy: the results of $scans more scans");
+	cmp_ok($all - $own, '>=', $scans * ($pages - 1024),
+		"$strategy: what all of the workers allocated has been kept");
+
 	#
 	# Index build
 	#
