@@ -53,17 +53,16 @@ expire_with_lap(PgSweepLease *lease, uint64 active, uint32 batch, int64 slack)
 	if (lease->left == 0)
 		return 0;
 	if (lease->active != active ||
-		(int64) (pgsweep_hand_read(part) - lease->next_ticket - part->num_buffers) > slack)
+		(int64) (pgsweep_hand_read(part) - pgsweep_lease_next_ticket(lease) - part->num_buffers) > slack)
 	{
 		dropped = lease->left;
-		lease->left = lease->size = 0;
+		lease->size = dropped;
 	}
 	else if (lease->left > batch)
-	{
 		dropped = lease->left - batch;
-		lease->left = batch;
-		lease->size -= dropped;
-	}
+	lease->left -= dropped;
+	lease->end_ticket -= dropped;
+	lease->size -= dropped;
 	return dropped;
 }
 
@@ -130,8 +129,7 @@ expire_by_epoch(PgSweepLease *lease, uint64 active, uint32 batch)
 {
 	PgSweepPartition *part = lease->part;
 
-	if (lease->left > 0 && ((sim_read_u64(&part->epoch) + 1) << part->epoch_shift) >
-		lease->next_ticket + part->num_buffers)
+	if (lease->left > 0 && sim_read_u64(&part->epoch) > lease->safe_epoch)
 		active = lease->active + 1;
 	return pgsweep_lease_expire(lease, active, batch);
 }
@@ -162,6 +160,52 @@ expire_not_cleared(PgSweepLease *lease, uint64 active, uint32 batch)
 	return dropped;
 }
 
+/* ---- leases taken for good that are not, or the other way round ---- */
+
+static bool
+good_switched(const PgSweepLease *lease, const PgSweepPartition *part,
+			  uint64 active, uint32 batch)
+{
+	return pgsweep_lease_good(lease, part, lease->active, batch);
+}
+
+static bool
+good_lapped(const PgSweepLease *lease, const PgSweepPartition *part,
+			  uint64 active, uint32 batch)
+{
+	return lease->left > 0 && lease->left <= batch && lease->active == active;
+}
+
+static bool
+good_too_long(const PgSweepLease *lease, const PgSweepPartition *part,
+			  uint64 active, uint32 batch)
+{
+	return pgsweep_lease_good(lease, part, active, PGSWEEP_BATCH_MAX);
+}
+
+static bool
+good_nothing(const PgSweepLease *lease, const PgSweepPartition *part,
+			  uint64 active, uint32 batch)
+{
+	return lease->left <= batch && lease->active == active && lease->part != NULL &&
+		sim_read_u64(&part->epoch) <= lease->safe_epoch;
+}
+
+static bool
+good_never(const PgSweepLease *lease, const PgSweepPartition *part,
+			  uint64 active, uint32 batch)
+{
+	return false;
+}
+
+/* Not lapped before the next lap's epoch is over, instead of begins */
+static void
+take_safe_too_long(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	pgsweep_lease_take(lease, part, active, batch);
+	lease->safe_epoch++;
+}
+
 /* ---- leases taken wrongly ---- */
 
 /* Publishes how far the first ticket is, the floor of what was claimed */
@@ -171,8 +215,7 @@ take_floor(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 	uint64		published = pgsweep_read_u64(&part->epoch);
 
 	pgsweep_lease_take(lease, part, active, batch);
-	if (published < lease->next_ticket >> part->epoch_shift)
-		published = lease->next_ticket >> part->epoch_shift;
+	published = Max(published, pgsweep_lease_next_ticket(lease) >> part->epoch_shift);
 	pg_atomic_write_u64(&part->epoch, published);
 }
 
@@ -211,13 +254,12 @@ take_one(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batc
 static void
 take_near(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
-	uint32		offset = lease->next_offset;
-	uint64		ticket = lease->next_ticket;
+	uint32		buffer = lease->next_buffer;
+	uint64		ticket = pgsweep_lease_next_ticket(lease);
 
 	pgsweep_lease_take(lease, part, active, batch);
-	if (ticket > 0)
-		lease->next_offset = Min(offset + (lease->next_ticket - ticket) % (2 * part->num_buffers),
-								 part->num_buffers - 1);
+	if (ticket > 0 && pgsweep_lease_next_ticket(lease) - ticket >= part->num_buffers)
+		lease->next_buffer = buffer == part->first_buffer ? buffer + 1 : buffer - 1;
 }
 
 /* A ticket of 32 bits: 71 minutes at a million a second */
@@ -225,8 +267,9 @@ static void
 take_hand32(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
 	pgsweep_lease_take(lease, part, active, batch);
-	lease->next_ticket = (uint32) lease->next_ticket;
-	lease->next_offset = lease->next_ticket % part->num_buffers;
+	lease->end_ticket = (uint32) lease->end_ticket;
+	lease->next_buffer = part->first_buffer + pgsweep_lease_next_ticket(lease) % part->num_buffers;
+	lease->safe_epoch = ((pgsweep_lease_next_ticket(lease) + part->num_buffers) >> part->epoch_shift) - 1;
 }
 
 static void
@@ -244,7 +287,7 @@ take_counting(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32
 {
 	pgsweep_lease_take(lease, part, active, batch);
 	mutant_claims++;
-	if (lease->next_offset + lease->left >= part->num_buffers)
+	if (lease->next_buffer + lease->left >= lease->end_buffer)
 		mutant_passes++;
 }
 
@@ -269,23 +312,19 @@ static int
 tick_not_wrapped(PgSweepLease *lease)
 {
 	lease->left--;
-	lease->next_ticket++;
-	return (int) (lease->part->first_buffer + lease->next_offset++);
+	return (int) lease->next_buffer++;
 }
 
 /* The same buffer twice at the end of a pass */
 static int
 tick_wrapped_late(PgSweepLease *lease)
 {
-	uint32		offset = lease->next_offset;
+	int			buffer = pgsweep_lease_peek(lease);
 
-	lease->left--;
-	lease->next_ticket++;
-	if (offset + 1 < lease->part->num_buffers)
-		lease->next_offset++;
-	else if (lease->left % 2 == 0)
-		lease->next_offset = 0;
-	return (int) (lease->part->first_buffer + offset);
+	(void) pgsweep_lease_tick(lease);
+	if (lease->next_buffer < (uint32) buffer && lease->left % 2 == 1)
+		lease->next_buffer = buffer;
+	return buffer;
 }
 
 static int
@@ -303,7 +342,7 @@ tick_ticket_stays(PgSweepLease *lease)
 {
 	int			buffer = pgsweep_lease_tick(lease);
 
-	lease->next_ticket--;
+	lease->end_ticket--;
 	return buffer;
 }
 
@@ -346,6 +385,7 @@ batch_timid(uint32 wish, uint32 nbuffers, uint32 nbackends)
 
 #define REAL_CODE \
 	.take = pgsweep_lease_take, \
+	.good = pgsweep_lease_good, \
 	.expire = pgsweep_lease_expire, \
 	.tick = pgsweep_lease_tick, \
 	.position = pgsweep_hand_position, \
@@ -374,6 +414,12 @@ static const SimCode sim_codes[] = {
 	{"begins with a whole batch", REAL_CODE, .take = take_whole},
 	{"never grows", REAL_CODE, .take = take_one},
 	{"takes the hand for near", REAL_CODE, .take = take_near},
+	{"is good after a switch", REAL_CODE, .good = good_switched},
+	{"is good after a lap", REAL_CODE, .good = good_lapped},
+	{"is good though too long", REAL_CODE, .good = good_too_long},
+	{"is good when used up", REAL_CODE, .good = good_nothing},
+	{"is never good", REAL_CODE, .good = good_never},
+	{"is safe for an epoch too long", REAL_CODE, .take = take_safe_too_long},
 	{"publishes the floor", REAL_CODE, .take = take_floor},
 	{"publishes nothing", REAL_CODE, .take = take_unpublished},
 	{"publishes ahead", REAL_CODE, .take = take_ahead},

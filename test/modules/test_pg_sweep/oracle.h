@@ -174,6 +174,32 @@ check_position(SimBackend *b)
 }
 
 /*
+ * Does the code take the lease for good at first sight?  It must not if any of
+ * it is out of date, but for the documented window.  It must not be too careful
+ * either, or the quick way would never be gone.
+ */
+static bool
+good_checked(SimBackend *b, uint64 active, uint32 batch)
+{
+	uint64		stops = sim->stops;
+	bool		exact = published_exact();
+	uint64		ahead = sim->hand - b->ticket;
+	uint32		bad = out_of_date(b, active, batch);
+	bool		good = sim->code->good(&b->lease, sim->part, active, batch);
+
+	if (good && b->left == 0)
+		violation("a lease of no tickets was taken for good");
+	if (good && bad > 0 &&
+		(b->taken_under != active || b->left > batch || (exact && stops == sim->stops)))
+		violation("a lease of %u tickets was taken for good, %u are out of date", b->left, bad);
+	if (!good && b->left > 0 && bad == 0 && ahead * 4 <= (uint64) sim->n * 3 &&
+		stops == sim->stops)
+		violation("a lease was not taken for good with the hand only " UINT64_FORMAT " tickets ahead",
+				  ahead);
+	return good && b->left > 0;
+}
+
+/*
  * Let the code drop what is out of date, and compare.
  */
 static void

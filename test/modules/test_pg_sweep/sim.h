@@ -92,6 +92,8 @@ typedef struct SimCode
 	const char *name;
 	void		(*take) (PgSweepLease *lease, PgSweepPartition *part,
 						 uint64 active, uint32 batch);
+	bool		(*good) (const PgSweepLease *lease, const PgSweepPartition *part,
+						 uint64 active, uint32 batch);
 	uint32		(*expire) (PgSweepLease *lease, uint64 active, uint32 batch);
 	int			(*tick) (PgSweepLease *lease);
 	void		(*position) (PgSweepPartition *part, int *buffer, uint64 *passes);
@@ -145,6 +147,7 @@ typedef struct SimCounts
 	int64		outstanding;	/* the most usable tickets at a time */
 	int64		interrupted;	/* stops in the middle of an operation */
 	int64		stale;			/* published epochs older than the hand */
+	int64		fast;			/* looks by a lease that was good at first sight */
 	int64		old;			/* leases that had to look at the hand */
 	int64		late_looks;		/* the documented race: lapped while stopped */
 	int64		passes;

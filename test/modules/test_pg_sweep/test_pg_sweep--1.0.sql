@@ -29,6 +29,7 @@ CREATE FUNCTION test_pg_sweep_simulate(seed int8,
 									   OUT outstanding int8,
 									   OUT interrupted int8,
 									   OUT stale int8,
+									   OUT fast int8,
 									   OUT old int8,
 									   OUT late_looks int8,
 									   OUT passes int8)

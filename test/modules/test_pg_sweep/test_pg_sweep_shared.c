@@ -89,8 +89,10 @@ take_not_atomic(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint
 	pg_atomic_write_u64(&part->hand.ticket, ticket + batch);
 	lease->part = part;
 	lease->active = active;
-	lease->next_ticket = ticket;
-	lease->next_offset = ticket % part->num_buffers;
+	lease->end_ticket = ticket + batch;
+	lease->safe_epoch = ((ticket + part->num_buffers) >> part->epoch_shift) - 1;
+	lease->next_buffer = part->first_buffer + ticket % part->num_buffers;
+	lease->end_buffer = part->first_buffer + part->num_buffers;
 	lease->left = lease->size = batch;
 	pg_atomic_write_u64(&part->epoch, (ticket + batch - 1) >> part->epoch_shift);
 }
@@ -147,7 +149,7 @@ wait_for_others(SharedTest *test)
 static void
 use_ticket(SharedTest *test, PgSweepLease *lease, RunCounts *counts)
 {
-	uint64		ticket = lease->next_ticket;
+	uint64		ticket = pgsweep_lease_next_ticket(lease);
 	uint32		bit = 1u << (ticket % 32);
 	int			buffer = pgsweep_lease_tick(lease);
 
@@ -199,7 +201,8 @@ test_pg_sweep_shared_run(PG_FUNCTION_ARGS)
 		uint64		passes;
 		uint64		position;
 
-		counts.dropped += pgsweep_lease_expire(&lease, active, batch);
+		if (!pgsweep_lease_good(&lease, &test->part, active, batch))
+			counts.dropped += pgsweep_lease_expire(&lease, active, batch);
 		if (lease.left == 0)
 		{
 			if (pgsweep_hand_read(&test->part) >= tickets)
@@ -209,9 +212,9 @@ test_pg_sweep_shared_run(PG_FUNCTION_ARGS)
 			else
 				pgsweep_lease_take(&lease, &test->part, active, batch);
 			counts.leases++;
-			if (lease.next_ticket != after)
+			if (pgsweep_lease_next_ticket(&lease) != after)
 				counts.foreign++;
-			after = lease.next_ticket + lease.left;
+			after = lease.end_ticket;
 		}
 		use_ticket(test, &lease, &counts);
 
