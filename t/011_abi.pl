@@ -25,7 +25,8 @@ foreach my $prefix ($stock, $patched)
 # down here, next to the patch that adds it.
 my %additions = (
 	sweep_hooks_api => '0001-sweep-hooks-api',
-	BufferReplacement => '0002-buffer-replacement-hooks',
+	SetBufferReplacement => '0002-buffer-replacement-hooks',
+	GetBufferReplacement => '0002-buffer-replacement-hooks',
 	StrategyEmptyFreelist => '0002-buffer-replacement-hooks',
 	SyncOneBuffer => '0002-buffer-replacement-hooks');
 
