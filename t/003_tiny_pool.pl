@@ -146,6 +146,7 @@ for my $strategy (strategies($node))
 	}
 	my $allocations = counter($node, $strategy, 'allocations');
 	my $pinned = counter($node, $strategy, 'coalesce(pinned, 0)');
+	my $failed = counter($node, $strategy, 'coalesce(failed, 0)');
 
 	# Three left: a scan pins the page of its last row, the one it reads, and
 	# the next one ahead of it
@@ -195,6 +196,8 @@ for my $strategy (strategies($node))
 		# Two laps at least for each error
 		cmp_ok(counter($node, $strategy, 'pinned') - $pinned,
 			'>=', 4 * $buffers, "$strategy: it looked at all of them");
+		is(counter($node, $strategy, 'failed') - $failed,
+			2, "$strategy: and counted both errors");
 	}
 	$holder->quit;
 	$other->quit;
