@@ -48,7 +48,8 @@ foreach my $name (@series)
 	my @minus = grep { /^-(?!-- )/ } split /\n/, $diff;
 	is_deeply([ grep { /[ \t]$/ } @plus ], [], "$name: no added line ends in white space");
 	is_deeply([ grep { /^\+ {4}/ } @plus ], [], "$name: indented by tabs");
-	note "$name: " . @plus . ' lines added, ' . @minus . ' removed';
+	my @code = grep { !m{^\+\s*(?:/?\*.*)?$} } @plus;
+	note "$name: " . @plus . ' lines added, ' . @code . ' of them neither empty nor comment; ' . @minus . ' removed';
 	$added += @plus;
 	$removed += @minus;
 
@@ -190,7 +191,7 @@ SKIP:
 		unlink $file;
 		append_to_file($file,
 			"${open}#include \"postgres.h\"\n#include \"$newest\"\n#include \"$newest\"\n"
-			  . "int *number = &sweep_hooks_api;\nconst BufferReplacementRoutine **routine = &BufferReplacement;\n$close");
+			  . "int *number = &sweep_hooks_api;\nconst BufferReplacementRoutine *(*routine) (void) = GetBufferReplacement;\n$close");
 		command_ok(
 			[
 				$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
