@@ -15,9 +15,6 @@ CHECKPOINT;
 SELECT sweep_alloc_exact(100000, 0);
 SELECT count(*), sum(i), sum(length(padding)) FROM sweep_alloc_data;
 
--- A second drain finds nothing.
-SELECT sweep_alloc_drain_freelist();
-
 -- A time instead of a number, and a common start.
 SELECT allocations > 0 AS allocated, elapsed_ns >= 20000000 AS long_enough,
        started_late_ns >= 0 AS started
