@@ -205,7 +205,7 @@ check_counts_agree($node, 'rest');
 note($_)
   for split /\n/,
   $node->safe_psql('postgres',
-	'SELECT strategy, switches, allocations, looked_at, leases, leases_expired, buffers_expired FROM pg_sweep_strategies'
+	'SELECT strategy, switches, active_time, allocations, looked_at, leases, leases_expired, buffers_expired FROM pg_sweep_strategies'
   );
 
 ok($node->stop('fast', fail_ok => 1), 'the server stops');
