@@ -34,7 +34,7 @@ pgsweep_define_gucs(void)
 
 	DefineCustomIntVariable("pg_sweep.batch_size",
 							"Sets the number of buffers that a backend takes from the clock hand at once.",
-							"Zero chooses it from the number of CPUs and NUMA nodes. It is reduced where all backends together would hold more than an eighth of shared_buffers.",
+							"Zero chooses it from the number of CPUs. It is reduced where all backends together would hold more than an eighth of shared_buffers.",
 							&pgsweep_batch_size,
 							0, 0, PGSWEEP_BATCH_MAX,
 							PGC_SIGHUP,

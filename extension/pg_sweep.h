@@ -44,7 +44,8 @@ typedef enum PgSweepStrategyId
  * known to be out of date even if the same strategy is active again.
  */
 #define PGSWEEP_ACTIVE(generation, id)	(((uint64) (generation) << 8) | (id))
-#define PGSWEEP_FIRST_GENERATION		1	/* so that zeroed memory is no lease */
+#define PGSWEEP_FIRST_GENERATION		1	/* so that zeroed memory is no
+											 * lease */
 #define PGSWEEP_ACTIVE_ID(active)		((PgSweepStrategyId) ((active) & 0xFF))
 #define PGSWEEP_ACTIVE_GENERATION(active)	((active) >> 8)
 
@@ -126,7 +127,6 @@ typedef struct PgSweepShared
 	LWLock	   *lock;			/* serializes switches, resets and views */
 	uint32		num_slots;
 	uint32		ncpus;
-	uint32		nnodes;			/* 0 = unknown */
 
 	/* Protected by mutex, which is held for a few instructions only */
 	slock_t		mutex;

@@ -17,7 +17,6 @@
 
 #include "miscadmin.h"
 #include "pg_sweep.h"
-#include "port/pg_numa.h"
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -63,19 +62,6 @@ count_cpus(void)
 	return online > 0 ? (uint32) online : 1;
 }
 
-/*
- * Number of NUMA nodes, 0 if it is not known: built without libnuma, or not
- * permitted to ask (containers).  Node numbers may have gaps; for the question
- * "one or several?" the highest will do.
- */
-static uint32
-count_nodes(void)
-{
-	if (pg_numa_init() == -1)
-		return 0;
-	return pg_numa_get_max_node() + 1;
-}
-
 void
 pgsweep_shmem_init(void)
 {
@@ -89,7 +75,6 @@ pgsweep_shmem_init(void)
 		PgSweep->lock = &(GetNamedLWLockTranche("pg_sweep"))->lock;
 		PgSweep->num_slots = num_slots();
 		PgSweep->ncpus = count_cpus();
-		PgSweep->nnodes = count_nodes();
 
 		SpinLockInit(&PgSweep->mutex);
 		PgSweep->batch_configured = pgsweep_batch_size;
@@ -118,7 +103,6 @@ pgsweep_shmem_init(void)
 uint32
 pgsweep_batch_size_in_force(uint32 configured, uint32 nbackends)
 {
-	return pgsweep_batch_size_for(pgsweep_batch_wish(configured, PgSweep->ncpus,
-													 Max(PgSweep->nnodes, 1)),
+	return pgsweep_batch_size_for(pgsweep_batch_wish(configured, PgSweep->ncpus),
 								  NBuffers, nbackends);
 }

@@ -9,22 +9,25 @@
  * the hand comes round to buffers that an earlier lease has not reached yet.
  * So there is a wish, from the machine, and a limit, from the pool:
  *
- *	 wish  = pg_sweep.batch_size, or if that is 0, 8 tickets a CPU rounded up
- *			 to a power of two, between 16 and 64; 64 where there are several
- *			 NUMA nodes
+ *	 wish  = pg_sweep.batch_size, or if that is 0, 64 with more than one CPU,
+ *			 else 16
  *	 limit = NBuffers / 8, shared by the backends that allocate now
  *	 batch = wish, but at most limit / backends, and at least 1
  *
- * 64 is what the batched clock sweep was measured with (pgsql-hackers 2026: 384
- * CPUs, 6 nodes), and the 4 kB of descriptors that one lease covers is as far as
- * the hardware's prefetching follows a stride.  16 is where a machine of two
- * CPUs stops gaining (docs/batch-size.md has the table).  That
- * thread's April 2026 version allows half of the pool; an eighth leaves the
- * usage counts their meaning: seven of eight buffers are visited in order.
+ * Two CPUs are enough to gain by 64: 18.7 ns an allocation, against 24.2 with
+ * 32 and 31.6 with 16 (docs/batch-size.md has the table).  Many do not need
+ * more: if moving the hand's line costs 200 ns, as between sockets, one line
+ * gives out 64 x 5 million tickets a second, which is more than the buffers that
+ * 384 CPUs could read pages into.  64 is what the batched clock sweep was measured
+ * with on such a machine (pgsql-hackers 2026).  One CPU has nobody to share the
+ * line with; 16 tickets make the fetch-add itself disappear.
  *
- * Without libnuma, or where it may not ask the kernel, the number of nodes is
- * unknown and the number of CPUs decides alone: one socket with many cores
- * still gets 64.
+ * The number of NUMA nodes does not come into it, so it does not matter whether
+ * libnuma is there or may ask the kernel: one socket with many cores gets 64.
+ *
+ * The limit: the thread's April 2026 version allows half of the pool; an eighth
+ * leaves the usage counts their meaning: seven of eight buffers are visited in
+ * order.
  *
  * "Backends" are those that have allocated and not exited yet, not
  * max_connections: 16 connections on a server that permits 2000 share the
@@ -40,12 +43,9 @@
 #ifndef PGSWEEP_BATCH_H
 #define PGSWEEP_BATCH_H
 
-#include "port/pg_bitutils.h"
-
 #define PGSWEEP_BATCH_MAX			1024	/* upper bound of the GUC */
-#define PGSWEEP_BATCH_AUTO_MIN		16
-#define PGSWEEP_BATCH_AUTO_MAX		64
-#define PGSWEEP_BATCH_PER_CPU		8
+#define PGSWEEP_BATCH_AUTO			64
+#define PGSWEEP_BATCH_AUTO_ONE_CPU	16
 #define PGSWEEP_LEASED_FRACTION		8	/* all leases: 1/8 of the pool */
 
 /*
@@ -58,18 +58,15 @@ pgsweep_lease_limit(uint32 nbuffers)
 }
 
 /*
- * What the machine would like: configured is pg_sweep.batch_size, ncpus and
- * nnodes are at least 1 (nnodes also if it is not known).
+ * What the machine would like: configured is pg_sweep.batch_size, ncpus is at
+ * least 1.
  */
 static inline uint32
-pgsweep_batch_wish(uint32 configured, uint32 ncpus, uint32 nnodes)
+pgsweep_batch_wish(uint32 configured, uint32 ncpus)
 {
 	if (configured != 0)
 		return configured;
-	if (nnodes > 1 || ncpus >= PGSWEEP_BATCH_AUTO_MAX / PGSWEEP_BATCH_PER_CPU)
-		return PGSWEEP_BATCH_AUTO_MAX;
-	return Max(PGSWEEP_BATCH_AUTO_MIN,
-			   pg_nextpower2_32(ncpus * PGSWEEP_BATCH_PER_CPU));
+	return ncpus > 1 ? PGSWEEP_BATCH_AUTO : PGSWEEP_BATCH_AUTO_ONE_CPU;
 }
 
 /*

@@ -39,8 +39,8 @@ typedef struct PgSweepStrategyRoutine
 	 * Find a victim for the caller, whose slot it is; active is the word that
 	 * made this strategy the active one.  Returns it with the header lock
 	 * held and the state in *buf_state.  Counts in its own slot->counters[].
-	 * Raises "no unpinned buffers available" if that
-	 * is true of the whole pool, holding no lock.
+	 * Raises "no unpinned buffers available" if that is true of the whole
+	 * pool, holding no lock.
 	 */
 	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
 

@@ -45,7 +45,6 @@ LANGUAGE C IMMUTABLE STRICT;
 -- The size of a lease, and the most that all leases may cover.
 CREATE FUNCTION test_pg_sweep_batch(configured int4,
 									cpus int4,
-									nodes int4,
 									buffers int4,
 									backends int4,
 									code text DEFAULT 'pg_sweep')
@@ -94,7 +93,7 @@ LANGUAGE C VOLATILE STRICT;
 
 REVOKE ALL ON FUNCTION test_pg_sweep_simulate(int8, int4, int4, int4, bool, int8, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_codes() FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_pg_sweep_batch(int4, int4, int4, int4, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_batch(int4, int4, int4, int4, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lease_limit(int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_shared_begin(int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_shared_run(int8, int8, text) FROM PUBLIC;

@@ -61,8 +61,8 @@ random_wish(void)
 	static const uint32 some[] = {1, 7, 16, 32, 64, 100, PGSWEEP_BATCH_MAX};
 
 	if (sim_one_in(3))
-		return pgsweep_batch_wish(0, 1 + sim_random(400), 1 + sim_random(6));
-	return pgsweep_batch_wish(some[sim_random(lengthof(some))], 1, 1);
+		return pgsweep_batch_wish(0, 1 + sim_random(400));
+	return pgsweep_batch_wish(some[sim_random(lengthof(some))], 1);
 }
 
 /* As pgsweep_walk() does it, looking at a number of buffers */
@@ -362,17 +362,16 @@ test_pg_sweep_codes(PG_FUNCTION_ARGS)
 }
 
 /*
- * test_pg_sweep_batch(configured, cpus, nodes, buffers, backends, code)
+ * test_pg_sweep_batch(configured, cpus, buffers, backends, code)
  */
 Datum
 test_pg_sweep_batch(PG_FUNCTION_ARGS)
 {
-	const SimCode *code = find_code(text_to_cstring(PG_GETARG_TEXT_PP(5)));
+	const SimCode *code = find_code(text_to_cstring(PG_GETARG_TEXT_PP(4)));
 
 	PG_RETURN_INT32(code->batch_for(pgsweep_batch_wish(PG_GETARG_INT32(0),
-													   PG_GETARG_INT32(1),
-													   PG_GETARG_INT32(2)),
-									PG_GETARG_INT32(3), PG_GETARG_INT32(4)));
+													   PG_GETARG_INT32(1)),
+									PG_GETARG_INT32(2), PG_GETARG_INT32(3)));
 }
 
 Datum
