@@ -96,7 +96,7 @@ pgsweep_attach(void)
 	memcpy(slot->base, slot->counters, sizeof(slot->base));
 	memset(&slot->lease, 0, sizeof(slot->lease));
 	slot->stock_active = 0;
-	pg_write_barrier();			/* pairs with pg_sweep_get_backends() */
+	pg_write_barrier();			/* pairs with read_backend() in views.c */
 	slot->pid = MyProcPid;
 
 	pgsweep_descriptors = BufferDescriptors;

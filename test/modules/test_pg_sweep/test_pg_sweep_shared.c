@@ -102,7 +102,7 @@ static void
 position_two_reads(PgSweepPartition *part, int *buffer, uint64 *passes)
 {
 	*passes = pgsweep_hand_read(part) / part->num_buffers;
-	pg_read_barrier();
+	pg_read_barrier();			/* keeps the two reads two; has no pair */
 	*buffer = (int) (part->first_buffer + pgsweep_hand_read(part) % part->num_buffers);
 }
 
