@@ -84,9 +84,9 @@ pgsweep_lease_next_ticket(const PgSweepLease *lease)
 }
 
 /*
- * The buffer of a ticket newer than any of the former lease.  A backend that takes
- * one lease after another is seldom a lap behind itself, and then needs no
- * division (20 to 90 cycles for 64 bits).
+ * The buffer of a ticket newer than any of the former lease.  A backend that
+ * takes one lease after another is seldom a lap behind itself, and then needs
+ * no division (20 to 90 cycles for 64 bits).
  */
 static inline uint32
 pgsweep_ticket_buffer(const PgSweepLease *lease, const PgSweepPartition *part,
