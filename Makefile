@@ -46,6 +46,10 @@ endif
 PG_CPPFLAGS = -I$(sweep_srcdir)/extension -DPGSWEEP_VERSION='"$(EXTVERSION)"'
 PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
+# If the server has it.  PGXS, which says so, is included below: the right side
+# is looked at when it is used.
+SHLIB_LINK += $(if $(filter yes,$(with_libnuma)),-lnuma)
+
 # What the tests leave behind, and the header below
 sweep_out := $(if $(filter $(sweep_srcdir),$(CURDIR)),build/pgxs,.)
 

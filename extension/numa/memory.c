@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory.c
+ *	  Where pages of shared memory are to be put, and where they are.
+ *
+ * Putting: mbind() before the first use.  The policy of anonymous shared memory
+ * is a property of the shared object itself, so that it holds for whichever
+ * process touches a page first.  That of huge pages is a property of the
+ * mapping, which children inherit as the postmaster has it when they are
+ * forked; so all of it has to be done before the first child is.
+ *
+ * Asking: move_pages() without a target tells the node of each page, but only of
+ * pages that this process has mapped.  Reading a page maps it, and that would
+ * give out those that nobody has touched yet, all of them in the end.  mincore()
+ * tells which exist, so only these are read.  For huge pages it knows no more
+ * than move_pages() does (Linux up to 6.18: mincore_hugetlb() looks into the
+ * page table only); for them the caller has to know, see page_in_use.
+ *
+ * IDENTIFICATION
+ *	  extension/numa/memory.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#ifdef USE_LIBNUMA
+#include <numaif.h>
+#include <sys/mman.h>
+#endif
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "numa/numa.h"
+#include "port/pg_numa.h"
+#include "storage/pg_shmem.h"
+
+/*
+ * Core's pg_get_shmem_pagesize() is for children only.
+ */
+Size
+pgsweep_shmem_page_size(void)
+{
+	Size		size = sysconf(_SC_PAGESIZE);
+
+	if (huge_pages_status == HUGE_PAGES_ON)
+		GetHugePageSize(&size, NULL);
+	return size;
+}
+
+char *
+pgsweep_whole_pages(const PgSweepPiece *piece, Size page_size, uint64 *npages)
+{
+	char	   *start = (char *) TYPEALIGN(page_size, piece->start);
+	char	   *end = (char *) TYPEALIGN_DOWN(page_size, piece->start + piece->size);
+
+	*npages = end > start ? (end - start) / page_size : 0;
+	return start;
+}
+
+#ifdef USE_LIBNUMA
+
+/* Pages asked about at once; as many as pg_numa_query_pages() does */
+#define QUERY_PAGES		1024
+
+#define MASK_BITS		(sizeof(unsigned long) * BITS_PER_BYTE)
+#define MAX_NODE_ID		1023	/* the kernel's limit (NODES_SHIFT 10) */
+
+typedef struct NodeMask
+{
+	unsigned long bits[(MAX_NODE_ID + 1) / MASK_BITS];
+} NodeMask;
+
+static void
+add_node(NodeMask *mask, int node)
+{
+	int			id = pgsweep_topology.node_id[node];
+
+	Assert(id >= 0 && id <= MAX_NODE_ID);
+	mask->bits[id / MASK_BITS] |= 1UL << (id % MASK_BITS);
+}
+
+int
+pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
+{
+	NodeMask	mask = {0};
+	int			mode;
+	uint64		npages;
+	char	   *start = pgsweep_whole_pages(piece, page_size, &npages);
+
+	if (npages == 0)
+		return 0;
+
+	switch (piece->node)
+	{
+		case PGSWEEP_NODE_DEFAULT:
+			mode = MPOL_DEFAULT;
+			break;
+		case PGSWEEP_NODE_INTERLEAVED:
+			mode = MPOL_INTERLEAVE;
+			for (int node = 0; node < pgsweep_topology.nnodes; node++)
+				add_node(&mask, node);
+			break;
+		default:
+			Assert(piece->node >= 0 && piece->node < pgsweep_topology.nnodes);
+			mode = MPOL_PREFERRED;
+			add_node(&mask, piece->node);
+			break;
+	}
+
+	/* the kernel takes one bit less than it is told */
+	if (mbind(start, npages * page_size, mode,
+			  mode == MPOL_DEFAULT ? NULL : mask.bits,
+			  mode == MPOL_DEFAULT ? 0 : MAX_NODE_ID + 2,
+			  piece->touched ? MPOL_MF_MOVE : 0) != 0)
+		return errno;
+	return 0;
+}
+
+/*
+ * Map those of up to QUERY_PAGES pages that exist, by reading them, and collect
+ * their addresses.  Returns their number, or -1 with errno set.
+ */
+static int
+map_existing_pages(const PgSweepPiece *piece, char *start, int npages,
+				   Size page_size, void **pages)
+{
+	bool		huge = page_size > sysconf(_SC_PAGESIZE);
+	unsigned char resident[QUERY_PAGES];
+	int			n = 0;
+
+	if (!huge && mincore(start, npages * page_size, resident) != 0)
+		return -1;
+
+	for (int i = 0; i < npages; i++)
+	{
+		char	   *page = start + i * page_size;
+
+		if (!huge ? (resident[i] & 1) != 0 :
+			piece->touched || (piece->page_in_use && piece->page_in_use(page, page_size)))
+		{
+			pg_numa_touch_mem_if_required(page);
+			pages[n++] = page;
+		}
+	}
+	return n;
+}
+
+static void
+count_page(int node_id, uint64 *counts, uint64 *elsewhere)
+{
+	for (int node = 0; node < pgsweep_topology.nnodes; node++)
+		if (pgsweep_topology.node_id[node] == node_id)
+		{
+			counts[node]++;
+			return;
+		}
+	(*elsewhere)++;
+}
+
+int
+pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
+					uint64 *counts, uint64 *elsewhere, uint64 *untouched)
+{
+	void	   *pages[QUERY_PAGES];
+	int			status[QUERY_PAGES];
+	uint64		npages;
+	char	   *start = pgsweep_whole_pages(piece, page_size, &npages);
+
+	for (uint64 done = 0; done < npages; done += QUERY_PAGES)
+	{
+		int			chunk = Min(npages - done, QUERY_PAGES);
+		int			existing;
+
+		existing = map_existing_pages(piece, start + done * page_size, chunk,
+									  page_size, pages);
+		if (existing < 0)
+			return errno;
+		*untouched += chunk - existing;
+
+		/* checks for interrupts */
+		if (existing > 0 && pg_numa_query_pages(0, existing, pages, status) != 0)
+			return errno;
+		for (int i = 0; i < existing; i++)
+		{
+			/* swapped out since it was read */
+			if (status[i] < 0)
+				(*untouched)++;
+			else
+				count_page(status[i], counts, elsewhere);
+		}
+	}
+	return 0;
+}
+
+#else							/* !USE_LIBNUMA */
+
+int
+pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
+{
+	return ENOSYS;
+}
+
+int
+pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
+					uint64 *counts, uint64 *elsewhere, uint64 *untouched)
+{
+	return ENOSYS;
+}
+
+#endif							/* USE_LIBNUMA */

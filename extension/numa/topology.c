@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * topology.c
+ *	  Which NUMA nodes and CPUs there are, as far as this server may use them.
+ *
+ * A node counts if it has memory that we may use.  Machines are not as regular
+ * as one thinks: numbers of nodes and CPUs have gaps, a node can be without
+ * memory (its CPUs then belong to the nearest node that has some), or without
+ * CPUs (memory on CXL), a container may be allowed a part of the nodes only, or
+ * be forbidden to ask.  Whatever goes wrong ends in one node that has all CPUs,
+ * with a note that says why.
+ *
+ * IDENTIFICATION
+ *	  extension/numa/topology.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+#ifdef USE_LIBNUMA
+#include <numa.h>
+#endif
+#include <unistd.h>
+
+#include "numa/numa.h"
+#include "port/pg_numa.h"
+
+/* Constant after start, see numa.h; not in shared memory, but inherited */
+PgSweepTopology pgsweep_topology;
+
+/*
+ * The CPUs of this process' affinity mask (cpuset, taskset), one byte each;
+ * those that are online where there is no such thing.  Returns the highest
+ * number plus one.
+ */
+static uint32
+find_cpus(bool *may_use)
+{
+	uint32		limit = 0;
+	long		online;
+
+	memset(may_use, 0, PGSWEEP_MAX_CPUS * sizeof(bool));
+
+#ifdef __linux__
+	{
+		union
+		{
+			cpu_set_t	set;
+			char		space[CPU_ALLOC_SIZE(PGSWEEP_MAX_CPUS)];
+		}			cpus;
+
+		if (sched_getaffinity(0, sizeof(cpus), &cpus.set) == 0)
+		{
+			for (int cpu = 0; cpu < PGSWEEP_MAX_CPUS; cpu++)
+				if (CPU_ISSET_S(cpu, sizeof(cpus), &cpus.set))
+				{
+					may_use[cpu] = true;
+					limit = cpu + 1;
+				}
+			if (limit > 0)
+				return limit;
+		}
+	}
+#endif
+
+	online = sysconf(_SC_NPROCESSORS_ONLN);
+	limit = Min(Max(online, 1), PGSWEEP_MAX_CPUS);
+	for (uint32 cpu = 0; cpu < limit; cpu++)
+		may_use[cpu] = true;
+	return limit;
+}
+
+/*
+ * Number the CPUs of each node, those that we may use first, and count those.
+ */
+static void
+rank_cpus(PgSweepTopology *t, const bool *may_use)
+{
+	uint32		next[PGSWEEP_MAX_NODES] = {0};
+
+	memset(t->node_cpus, 0, sizeof(t->node_cpus));
+	t->ncpus = 0;
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		if (may_use[cpu])
+		{
+			t->node_cpus[t->cpu_node[cpu]]++;
+			t->ncpus++;
+			t->cpu_rank[cpu] = next[t->cpu_node[cpu]]++;
+		}
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		if (!may_use[cpu])
+			t->cpu_rank[cpu] = next[t->cpu_node[cpu]]++;
+}
+
+/*
+ * All CPUs on one node.
+ */
+static void
+one_node(PgSweepTopology *t)
+{
+	t->nnodes = 1;
+	t->node_id[0] = 0;
+	t->distance[0][0] = PGSWEEP_DISTANCE_LOCAL;
+	memset(t->cpu_node, 0, sizeof(t->cpu_node));
+}
+
+/*
+ * Nodes that only exist in name, for tests on machines that have one.  CPUs are
+ * dealt out to them in turn.
+ */
+static void
+fake(PgSweepTopology *t, uint32 n)
+{
+	bool		sockets = (n >= 4 && n % 2 == 0);
+
+	t->faked = true;
+	t->nnodes = Min(n, PGSWEEP_MAX_NODES);
+	for (uint32 a = 0; a < t->nnodes; a++)
+	{
+		t->node_id[a] = a;
+		for (uint32 b = 0; b < t->nnodes; b++)
+			t->distance[a][b] = a == b ? PGSWEEP_DISTANCE_LOCAL :
+				!sockets ? PGSWEEP_DISTANCE_REMOTE :
+				(a < n / 2) == (b < n / 2) ? 12 : 21;
+	}
+	for (uint32 cpu = 0; cpu < PGSWEEP_MAX_CPUS; cpu++)
+		t->cpu_node[cpu] = cpu % t->nnodes;
+}
+
+#ifdef USE_LIBNUMA
+
+static uint8
+node_distance(int a, int b)
+{
+	int			d = numa_distance(a, b);
+
+	/* zero: the kernel does not say */
+	if (d <= 0)
+		d = a == b ? PGSWEEP_DISTANCE_LOCAL : PGSWEEP_DISTANCE_REMOTE;
+	return Min(d, PG_UINT8_MAX);
+}
+
+/*
+ * The node of ours that is nearest to the kernel's node number id.
+ */
+static uint8
+nearest_node(const PgSweepTopology *t, int id)
+{
+	uint8		best = 0;
+
+	for (uint32 i = 1; i < t->nnodes; i++)
+		if (node_distance(id, t->node_id[i]) < node_distance(id, t->node_id[best]))
+			best = i;
+	return best;
+}
+
+/*
+ * Fill in nodes and CPUs from libnuma.  Returns false, with a note, if it cannot
+ * tell.
+ */
+static bool
+ask_libnuma(PgSweepTopology *t)
+{
+	struct bitmask *allowed;
+	struct bitmask *cpus;
+	uint32		with_memory = 0;
+	int			max_node;
+
+	/* core's, because it knows which libnuma ignores EPERM (seccomp) */
+	errno = 0;
+	if (pg_numa_init() == -1)
+	{
+		strlcpy(t->note, errno == EPERM ?
+				"the kernel does not permit the system calls for NUMA, as in many containers" :
+				"the kernel has no NUMA support", sizeof(t->note));
+		return false;
+	}
+
+	max_node = numa_max_node();
+	allowed = numa_get_mems_allowed();
+	for (int id = 0; id <= max_node; id++)
+	{
+		if (numa_node_size64(id, NULL) <= 0)
+			continue;
+		with_memory++;
+		if (numa_bitmask_isbitset(allowed, id) && t->nnodes < PGSWEEP_MAX_NODES)
+			t->node_id[t->nnodes++] = id;
+	}
+	numa_bitmask_free(allowed);
+
+	if (t->nnodes == 0)
+	{
+		strlcpy(t->note, "no NUMA node is known to have memory that the server may use",
+				sizeof(t->note));
+		return false;
+	}
+	if (t->nnodes < with_memory)
+		snprintf(t->note, sizeof(t->note),
+				 "the server may use memory of %u of the machine's %u NUMA nodes",
+				 t->nnodes, with_memory);
+
+	for (uint32 a = 0; a < t->nnodes; a++)
+		for (uint32 b = 0; b < t->nnodes; b++)
+			t->distance[a][b] = node_distance(t->node_id[a], t->node_id[b]);
+
+	/*
+	 * CPUs of all nodes, those that we may not use now and nodes that are not
+	 * ours included.  A CPU that comes later, or that no node has, is left
+	 * with the first node.
+	 */
+	cpus = numa_allocate_cpumask();
+	for (int id = 0; id <= max_node; id++)
+	{
+		uint8		node;
+
+		/* libnuma complains on stderr about nodes that do not exist */
+		if (!numa_bitmask_isbitset(numa_nodes_ptr, id) ||
+			numa_node_to_cpus(id, cpus) != 0)
+			continue;
+
+		node = nearest_node(t, id);
+		for (uint32 cpu = 0; cpu < Min(cpus->size, PGSWEEP_MAX_CPUS); cpu++)
+			if (numa_bitmask_isbitset(cpus, cpu))
+			{
+				t->cpu_node[cpu] = node;
+				t->cpu_limit = Max(t->cpu_limit, cpu + 1);
+			}
+	}
+	numa_free_cpumask(cpus);
+	return true;
+}
+
+#else
+
+static bool
+ask_libnuma(PgSweepTopology *t)
+{
+	strlcpy(t->note, "the server was built without libnuma", sizeof(t->note));
+	return false;
+}
+
+#endif							/* USE_LIBNUMA */
+
+/*
+ * Find out about the machine, or make up a number of nodes if that is not zero.
+ *
+ * In the postmaster.  Starts from nothing each time, so that it can be called
+ * again.
+ */
+void
+pgsweep_topology_detect(uint32 fake_nodes)
+{
+	PgSweepTopology *t = &pgsweep_topology;
+	bool		may_use[PGSWEEP_MAX_CPUS];
+
+	memset(t, 0, sizeof(*t));
+	t->cpu_limit = find_cpus(may_use);
+
+	if (fake_nodes > 0)
+		fake(t, fake_nodes);
+	else if (!ask_libnuma(t))
+		one_node(t);
+
+	rank_cpus(t, may_use);
+}
+
+uint32
+pgsweep_current_cpu(void)
+{
+	int			cpu = -1;
+
+#ifdef __linux__
+	cpu = sched_getcpu();
+#endif
+
+	/* CPUs can be added while the server runs */
+	if (unlikely(cpu < 0 || (uint32) cpu >= pgsweep_topology.cpu_limit))
+		return cpu < 0 ? 0 : (uint32) cpu % pgsweep_topology.cpu_limit;
+	return cpu;
+}
