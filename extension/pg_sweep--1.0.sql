@@ -36,6 +36,7 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT server_api int4,
     OUT strategy text,
     OUT configured text,
+    OUT reason text,
     OUT generation int8,
     OUT active_since timestamptz,
     OUT set_by text,
@@ -47,6 +48,14 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT lease_limit int4,
     OUT hand int4,
     OUT passes int8,
+    OUT partitions int4,
+    OUT partitions_configured int4,
+    OUT nodes int4,
+    OUT nodes_note text,
+    OUT numa_placement text,
+    OUT numa_placement_configured text,
+    OUT numa_placement_note text,
+    OUT numa_placement_time interval,
     OUT stats_reset timestamptz)
 RETURNS record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_status'
@@ -61,6 +70,7 @@ COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not 
 COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the hook contract that the server was built with; NULL without the patch';
 COMMENT ON COLUMN pg_sweep_status.strategy IS 'the strategy that allocations use now';
 COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied; what a restart makes active, unless the file has been edited since';
+COMMENT ON COLUMN pg_sweep_status.reason IS 'what auto decided by; NULL if the strategy was named';
 COMMENT ON COLUMN pg_sweep_status.generation IS 'number of switches since the server started, plus one';
 COMMENT ON COLUMN pg_sweep_status.active_since IS 'when the strategy became active';
 COMMENT ON COLUMN pg_sweep_status.set_by IS 'start, reload (of the configuration) or function';
@@ -72,6 +82,14 @@ COMMENT ON COLUMN pg_sweep_status.backends IS 'processes that have allocated a b
 COMMENT ON COLUMN pg_sweep_status.lease_limit IS 'buffers that all leases together may cover';
 COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) that the active strategy''s hand points to';
 COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes of that hand since the server started';
+COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategy partitioned; see pg_sweep_partitions';
+COMMENT ON COLUMN pg_sweep_status.partitions_configured IS 'pg_sweep.partitions; 0 = automatic';
+COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this server may use';
+COMMENT ON COLUMN pg_sweep_status.nodes_note IS 'why there may be more nodes than are seen';
+COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'where shared buffers are put in fact: off, interleave or partition';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement: what was asked for';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why it is not what was asked for, or not all of it';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'what placing the memory took when the server started';
 COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'since when the counters of the other views count';
 
 CREATE FUNCTION pg_sweep_get_strategies(
@@ -83,6 +101,7 @@ CREATE FUNCTION pg_sweep_get_strategies(
     OUT passes int8,
     OUT allocations int8,
     OUT failed int8,
+    OUT evictions int8,
     OUT looked_at int8,
     OUT usage_taken int8,
     OUT pinned int8,
@@ -105,6 +124,7 @@ COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) that its h
 COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hand since the server started';
 COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims asked for; buffers that a ring reused are not among them';
 COMMENT ON COLUMN pg_sweep_strategies.failed IS 'of them, those that ended in "no unpinned buffers available"';
+COMMENT ON COLUMN pg_sweep_strategies.evictions IS 'of allocations, those whose buffer held a page; the others were empty';
 COMMENT ON COLUMN pg_sweep_strategies.looked_at IS 'buffers looked at for that';
 COMMENT ON COLUMN pg_sweep_strategies.usage_taken IS 'looks that took one usage count away';
 COMMENT ON COLUMN pg_sweep_strategies.pinned IS 'looks that found the buffer in use';
@@ -119,8 +139,11 @@ CREATE FUNCTION pg_sweep_get_backends(
     OUT backend_type text,
     OUT strategy text,
     OUT lease_left int4,
+    OUT node int4,
+    OUT home int4,
     OUT allocations int8,
     OUT failed int8,
+    OUT evictions int8,
     OUT looked_at int8,
     OUT usage_taken int8,
     OUT pinned int8,
@@ -138,17 +161,127 @@ CREATE VIEW pg_sweep_backends AS
 COMMENT ON VIEW pg_sweep_backends IS 'a row a process that has allocated a buffer: its own counters since it began, or since stats_reset; those that core does not count for "stock" count its other strategies only';
 COMMENT ON COLUMN pg_sweep_backends.strategy IS 'the strategy of its last allocation';
 COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers of its lease not looked at yet';
+COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node it was on when it took its last lease; NULL unless the strategy is partitioned';
+COMMENT ON COLUMN pg_sweep_backends.home IS 'its home partition at that time';
+
+CREATE FUNCTION pg_sweep_get_partitions(
+    OUT partition int4,
+    OUT node int4,
+    OUT first_buffer int4,
+    OUT num_buffers int4,
+    OUT hand int4,
+    OUT passes int8,
+    OUT requests int8,
+    OUT redirected_out int8,
+    OUT allocations int8,
+    OUT redirected_in int8,
+    OUT local_allocations int8,
+    OUT evictions int8,
+    OUT life_expectancy interval)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_partitions'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_partitions AS
+    SELECT * FROM pg_sweep_get_partitions();
+
+COMMENT ON VIEW pg_sweep_partitions IS 'a row a partition of strategy partitioned: where it is, and what it did since stats_reset';
+COMMENT ON COLUMN pg_sweep_partitions.partition IS 'number of the partition, from 0';
+COMMENT ON COLUMN pg_sweep_partitions.node IS 'NUMA node whose backends are at home here';
+COMMENT ON COLUMN pg_sweep_partitions.first_buffer IS 'number of its first buffer, from 0';
+COMMENT ON COLUMN pg_sweep_partitions.num_buffers IS 'how many buffers it has';
+COMMENT ON COLUMN pg_sweep_partitions.hand IS 'buffer number that its hand points to';
+COMMENT ON COLUMN pg_sweep_partitions.passes IS 'complete passes of its hand since the server started';
+COMMENT ON COLUMN pg_sweep_partitions.requests IS 'victims asked for by processes at home here';
+COMMENT ON COLUMN pg_sweep_partitions.redirected_out IS 'of requests, those that another partition served';
+COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
+COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes at home elsewhere';
+COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, those for processes on the partition''s node';
+COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
+COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'for how long a page stays that nobody uses again, at the rate of about the last minute; NULL if nothing is evicted';
+
+CREATE FUNCTION pg_sweep_get_nodes(
+    OUT node int4,
+    OUT cpus int4,
+    OUT partitions int4,
+    OUT buffers int8,
+    OUT resident_buffers int8,
+    OUT residence_asked_at timestamptz,
+    OUT requests int8,
+    OUT allocations int8,
+    OUT local_allocations int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_nodes'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_nodes AS
+    SELECT n.node, n.cpus, n.partitions, n.buffers,
+           n.resident_buffers, n.residence_asked_at,
+           n.requests, n.allocations, n.local_allocations,
+           n.allocations - n.local_allocations AS remote_allocations,
+           round(100.0 * n.local_allocations / nullif(n.allocations, 0), 2) AS local_percent,
+           round(100.0 * n.buffers / sum(n.buffers) OVER (), 2) AS fair_share_percent,
+           round(100.0 * n.allocations / nullif(sum(n.allocations) OVER (), 0), 2) AS share_percent,
+           round(100.0 * (n.allocations / nullif(sum(n.allocations) OVER (), 0)
+                          / (nullif(n.buffers, 0) / sum(n.buffers) OVER ()) - 1), 2) AS imbalance_percent
+      FROM pg_sweep_get_nodes() n;
+
+COMMENT ON VIEW pg_sweep_nodes IS 'a row a NUMA node that this server may use: what its partitions did since stats_reset, and for whom';
+COMMENT ON COLUMN pg_sweep_nodes.node IS 'the kernel''s number of the node';
+COMMENT ON COLUMN pg_sweep_nodes.cpus IS 'CPUs that this server may use and that are nearest to this node';
+COMMENT ON COLUMN pg_sweep_nodes.partitions IS 'partitions that belong to the node';
+COMMENT ON COLUMN pg_sweep_nodes.buffers IS 'buffers of those partitions';
+COMMENT ON COLUMN pg_sweep_nodes.resident_buffers IS 'buffers that really were in the node''s memory when pg_sweep_residence was last asked; NULL if it never was';
+COMMENT ON COLUMN pg_sweep_nodes.residence_asked_at IS 'when that was';
+COMMENT ON COLUMN pg_sweep_nodes.requests IS 'victims asked for by processes on this node';
+COMMENT ON COLUMN pg_sweep_nodes.allocations IS 'victims found in this node''s partitions';
+COMMENT ON COLUMN pg_sweep_nodes.local_allocations IS 'of allocations, those for processes on this node';
+COMMENT ON COLUMN pg_sweep_nodes.remote_allocations IS 'of allocations, those for processes on other nodes';
+COMMENT ON COLUMN pg_sweep_nodes.local_percent IS 'local allocations in percent of all';
+COMMENT ON COLUMN pg_sweep_nodes.fair_share_percent IS 'the node''s buffers in percent of the pool';
+COMMENT ON COLUMN pg_sweep_nodes.share_percent IS 'the node''s allocations in percent of all';
+COMMENT ON COLUMN pg_sweep_nodes.imbalance_percent IS 'by how much the share is above (below: negative) the fair share, in percent of that';
+
+CREATE FUNCTION pg_sweep_get_flows(
+    OUT from_partition int4,
+    OUT to_partition int4,
+    OUT from_node int4,
+    OUT to_node int4,
+    OUT weight float8,
+    OUT distance int4)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_flows'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_flows AS
+    SELECT * FROM pg_sweep_get_flows();
+
+COMMENT ON VIEW pg_sweep_flows IS 'the plan in force: where the requests of each partition are sent; weights of a partition add up to 1';
+COMMENT ON COLUMN pg_sweep_flows.weight IS 'fraction of the requests of from_partition that to_partition serves';
+COMMENT ON COLUMN pg_sweep_flows.distance IS 'of the two nodes, as numa_distance has it; 10 is the same node';
 
 REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_backends() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_flows() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_nodes() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_partitions() FROM PUBLIC;
 REVOKE ALL ON pg_sweep_status FROM PUBLIC;
 REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
 REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
+REVOKE ALL ON pg_sweep_flows FROM PUBLIC;
+REVOKE ALL ON pg_sweep_nodes FROM PUBLIC;
+REVOKE ALL ON pg_sweep_partitions FROM PUBLIC;
 
 GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_backends() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_flows() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_nodes() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_partitions() TO pg_monitor;
 GRANT SELECT ON pg_sweep_status TO pg_monitor;
 GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
 GRANT SELECT ON pg_sweep_backends TO pg_monitor;
+GRANT SELECT ON pg_sweep_flows TO pg_monitor;
+GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
+GRANT SELECT ON pg_sweep_partitions TO pg_monitor;

@@ -35,6 +35,7 @@ pgsweep_shmem_request(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 
+	pgsweep_topology_detect(pgsweep_debug_numa_nodes);
 	RequestAddinShmemSpace(pgsweep_shmem_size());
 	RequestNamedLWLockTranche("pg_sweep", 1);
 }
@@ -55,6 +56,7 @@ pgsweep_shmem_startup(void)
 				 errmsg("pg_sweep cannot be loaded: another library has replaced buffer replacement already")));
 
 	pgsweep_shmem_init();
+	pgsweep_place();
 	SetBufferReplacement(&pgsweep_replacement_routine);
 }
 

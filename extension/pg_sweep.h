@@ -14,9 +14,11 @@
 #include "compat.h"
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
+#include "numa/numa.h"
 #include "storage/lwlock.h"
 #include "storage/procnumber.h"
 #include "storage/spin.h"
+#include "sweep/balance.h"
 #include "sweep/hand.h"
 #include "sweep/lease.h"
 
@@ -34,9 +36,17 @@ typedef enum PgSweepStrategyId
 {
 	PGSWEEP_STOCK,
 	PGSWEEP_BATCHED,
+	PGSWEEP_PARTITIONED,
+
+	/*
+	 * Not a strategy but a wish: one of the above by what the machine is
+	 * (sweep/auto.c).  Only pg_sweep.strategy, pg_sweep_set_strategy() and
+	 * PgSweepShared.configured know it.
+	 */
+	PGSWEEP_AUTO,
 } PgSweepStrategyId;
 
-#define PGSWEEP_NUM_STRATEGIES	(PGSWEEP_BATCHED + 1)
+#define PGSWEEP_NUM_STRATEGIES	(PGSWEEP_PARTITIONED + 1)
 
 /*
  * The active strategy in one word: id in the low byte, and above it a
@@ -57,6 +67,7 @@ typedef struct PgSweepCounters
 {
 	uint64		allocations;	/* victims asked for */
 	uint64		failed;			/* of them, those that found none */
+	uint64		evictions;		/* of them, those whose buffer held a page */
 	uint64		usage_taken;	/* looks that took a usage count away */
 	uint64		pinned;			/* looks that found the buffer in use */
 	uint64		lost_races;		/* looks that another process overtook */
@@ -78,6 +89,38 @@ pgsweep_looked_at(const PgSweepCounters *c)
 #define PGSWEEP_NUM_COUNTERS	(sizeof(PgSweepCounters) / sizeof(uint64))
 
 /*
+ * Event counts of one partition by one process, or of one partition by all.
+ * Brought up to date when a lease ends; pgsweep_sum_partitions() adds what the
+ * present lease has given.
+ */
+typedef struct PgSweepPartCounters
+{
+	uint64		requests;		/* by processes that were at home here */
+	uint64		redirected_out; /* of them, those served by another partition */
+	uint64		allocations;	/* victims found here */
+	uint64		redirected_in;	/* of them, for processes at home elsewhere */
+	uint64		local;			/* of allocations, by processes on its node */
+	uint64		evictions;		/* of allocations, the buffer held a page */
+} PgSweepPartCounters;
+
+/*
+ * What a process remembers of "partitioned" between two leases.
+ */
+typedef struct PgSweepItinerary
+{
+	uint32		draw;			/* for flows; low 16 bits are the last number */
+	uint32		look_round;		/* partition to be compared with next */
+	uint32		home;			/* when the lease was taken */
+	uint32		target;			/* partition of the lease */
+	bool		noting;			/* home and target mean something */
+
+	/* counters of "partitioned" that PgSweepPartCounters have already */
+	uint64		noted_allocations;
+	uint64		noted_failed;
+	uint64		noted_evictions;
+} PgSweepItinerary;
+
+/*
  * One process' own lines.  Slot i belongs to the process with ProcNumber i.
  * Counters go on growing over all processes that have had the slot; base is
  * what they were when the present one came (or at the last reset, if that is
@@ -93,6 +136,7 @@ typedef struct PgSweepSlot
 {
 	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
 	PgSweepLease lease;
+	PgSweepItinerary itinerary;
 	int			pid;			/* 0 = nobody */
 	uint64		stock_active;	/* PgSweepShared.active of its last allocation
 								 * by "stock" */
@@ -113,6 +157,47 @@ typedef enum PgSweepSetBy
 	PGSWEEP_SET_BY_FUNCTION,
 } PgSweepSetBy;
 
+/* pg_sweep.numa_placement */
+typedef enum PgSweepPlacement
+{
+	PGSWEEP_PLACEMENT_OFF,
+	PGSWEEP_PLACEMENT_INTERLEAVE,
+	PGSWEEP_PLACEMENT_PARTITION,
+	PGSWEEP_PLACEMENT_AUTO,
+} PgSweepPlacement;
+
+/* What became of it; constant after start */
+typedef struct PgSweepPlacementStatus
+{
+	PgSweepPlacement configured;
+	PgSweepPlacement effective; /* never AUTO */
+	int			error;			/* errno of what failed, or 0 */
+	int64		usec;			/* time it took at start */
+	char		note[256];		/* why it is not what was asked for, or "" */
+} PgSweepPlacementStatus;
+
+/*
+ * The plan of "partitioned": where the requests of each partition go.  Written
+ * by the background writer, under PgSweepShared->lock; read by every lease
+ * without a lock.  Who reads in the middle of a change takes one lease by a
+ * mixture of two plans: any partition is a right place for a lease.
+ */
+typedef struct PgSweepPlan
+{
+	bool		balanced;		/* pg_sweep.balance */
+	uint64		plans;			/* made since start */
+	uint64		base_ticket[PGSWEEP_MAX_PARTITIONS];	/* hands at that time */
+	PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
+} PgSweepPlan;
+
+/* How fast a partition gives up pages; see pgsweep_note_evictions() */
+typedef struct PgSweepEvictionRate
+{
+	double		per_second;		/* moving average */
+	double		weight;			/* of the samples in it, up to 1 */
+	uint64		evictions;		/* at the last sample */
+} PgSweepEvictionRate;
+
 typedef struct PgSweepShared
 {
 	/*
@@ -127,15 +212,21 @@ typedef struct PgSweepShared
 	LWLock	   *lock;			/* serializes switches, resets and views */
 	uint32		num_slots;
 	uint32		ncpus;
+	uint32		num_partitions;
+	Size		part_counters_offset;	/* of slot 0's PgSweepPartCounters */
+	Size		part_counters_stride;	/* from one slot's to the next's */
 
 	/* Protected by mutex, which is held for a few instructions only */
 	slock_t		mutex;
 	uint32		nbackends;		/* slots in use */
+	uint32		slots_used;		/* slots beyond have never been used; read
+								 * without the mutex by those who add up */
 	uint32		batch_configured;	/* pg_sweep.batch_size that batch follows */
 
 	/* Protected by lock */
 	PgSweepStrategyId configured;	/* pg_sweep.strategy as last applied */
 	TimestampTz active_since;
+	char		reason[128];	/* what auto decided by; "" without auto */
 	PgSweepSetBy set_by;
 	NameData	set_by_role;	/* empty unless PGSWEEP_SET_BY_FUNCTION */
 	TimestampTz stats_reset;
@@ -151,8 +242,29 @@ typedef struct PgSweepShared
 	 */
 	uint64		allocations_reported;
 
+	PgSweepPlacementStatus placement;	/* constant after start */
+
+	/* What pg_sweep_residence found last; protected by lock */
+	TimestampTz resident_at;	/* 0 = never asked */
+	uint64		resident_buffers[PGSWEEP_MAX_NODES];
+
+	/*
+	 * Next node to start a process on, for pg_sweep.backend_affinity.
+	 * Protected by core's ProcStructLock.
+	 */
+	uint32		next_node;
+
+	/* Of the partitions; protected by lock */
+	PgSweepPartCounters part_base[PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
+	TimestampTz eviction_sample_at;
+	PgSweepEvictionRate eviction_rate[PGSWEEP_MAX_PARTITIONS];
+
 	/* "batched": the whole pool as one partition */
 	PgSweepPartition pool pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+
+	/* "partitioned" */
+	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
+	PgSweepPlan plan;
 
 	PgSweepSlotPadded slots[FLEXIBLE_ARRAY_MEMBER];
 } PgSweepShared;
@@ -168,6 +280,7 @@ extern PgSweepSlot *pgsweep_my_slot;
 extern union BufferDescPadded *pgsweep_descriptors;
 extern PgSweepSlot *pgsweep_attach(void);
 extern void pgsweep_set_batch_configured(uint32 configured);
+extern PgSweepPartCounters *pgsweep_part_counters(const PgSweepSlot *slot);
 
 /* state.c */
 typedef enum PgSweepState
@@ -186,15 +299,26 @@ extern void pgsweep_require_ok(const char *function);
 /* guc.c */
 extern int	pgsweep_strategy;
 extern int	pgsweep_batch_size;
+extern int	pgsweep_partitions;
+extern bool pgsweep_balance;
+extern int	pgsweep_numa_placement;
+extern int	pgsweep_debug_numa_nodes;
+extern int	pgsweep_debug_node;
 extern void pgsweep_define_gucs(void);
+extern const char *pgsweep_placement_name(PgSweepPlacement placement);
+extern const char *pgsweep_option_name(PgSweepStrategyId id);
 
 /* switch.c */
-extern PgSweepStrategyId pgsweep_switch(PgSweepStrategyId to, PgSweepSetBy by);
+extern PgSweepStrategyId pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by);
 extern void pgsweep_apply_configuration(void);
 
 /* stats.c */
 extern void pgsweep_sum_counters(PgSweepCounters *totals);
 extern uint64 pgsweep_allocations_total(void);
+extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
+
+/* placement.c */
+extern void pgsweep_place(void);
 
 #pragma GCC visibility pop
 

@@ -10,17 +10,14 @@
  */
 #include "postgres.h"
 
-#ifdef __linux__
-#include <sched.h>
-#endif
-#include <unistd.h>
-
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "sweep/batch.h"
+#include "sweep/partitions.h"
+#include "sweep/sweep.h"
 #include "utils/timestamp.h"
 
 PgSweepShared *PgSweep = NULL;
@@ -34,37 +31,38 @@ num_slots(void)
 	return MaxBackends + NUM_AUXILIARY_PROCS;
 }
 
-Size
-pgsweep_shmem_size(void)
+/*
+ * Where the slots' counters of partitions begin, and how far one slot's are from
+ * the next one's.
+ */
+static Size
+part_counters_offset(void)
 {
 	return add_size(offsetof(PgSweepShared, slots),
 					mul_size(num_slots(), sizeof(PgSweepSlotPadded)));
 }
 
-/*
- * CPUs that this server may run on: those of its affinity mask (cpusets,
- * taskset), else those that are online.  A quota of CPU time, as containers
- * have by default, is not seen.
- */
-static uint32
-count_cpus(void)
+static Size
+part_counters_stride(void)
 {
-	long		online;
+	return TYPEALIGN(PG_CACHE_LINE_SIZE,
+					 pgsweep_count_partitions() * sizeof(PgSweepPartCounters));
+}
 
-#ifdef __linux__
-	cpu_set_t	set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		return Max(CPU_COUNT(&set), 1);
-	/* more CPUs than the set can hold: go on */
-#endif
-	online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (uint32) online : 1;
+/*
+ * The topology is known, and so are NBuffers and MaxBackends.
+ */
+Size
+pgsweep_shmem_size(void)
+{
+	return add_size(part_counters_offset(),
+					mul_size(num_slots(), part_counters_stride()));
 }
 
 void
 pgsweep_shmem_init(void)
 {
+	PgSweepStrategyId strategy;
 	bool		found;
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
@@ -74,7 +72,10 @@ pgsweep_shmem_init(void)
 		memset(PgSweep, 0, pgsweep_shmem_size());
 		PgSweep->lock = &(GetNamedLWLockTranche("pg_sweep"))->lock;
 		PgSweep->num_slots = num_slots();
-		PgSweep->ncpus = count_cpus();
+		PgSweep->ncpus = pgsweep_topology.ncpus;
+		PgSweep->num_partitions = pgsweep_count_partitions();
+		PgSweep->part_counters_offset = part_counters_offset();
+		PgSweep->part_counters_stride = part_counters_stride();
 
 		SpinLockInit(&PgSweep->mutex);
 		PgSweep->batch_configured = pgsweep_batch_size;
@@ -85,12 +86,17 @@ pgsweep_shmem_init(void)
 		PgSweep->set_by = PGSWEEP_SET_BY_START;
 		PgSweep->active_since = GetCurrentTimestamp();
 		PgSweep->stats_reset = PgSweep->active_since;
-		PgSweep->switches[pgsweep_strategy] = 1;
+		PgSweep->eviction_sample_at = PgSweep->active_since;
 		pgsweep_partition_init(&PgSweep->pool, 0, NBuffers);
+		pgsweep_init_partitions();
+		pgsweep_init_plan();
 
+		strategy = pgsweep_resolve_strategy(pgsweep_strategy, PgSweep->reason,
+											sizeof(PgSweep->reason));
+		PgSweep->switches[strategy] = 1;
 		pg_atomic_init_u64(&PgSweep->active,
-						   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, pgsweep_strategy));
-		if (pgsweep_strategy != PGSWEEP_STOCK)
+						   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, strategy));
+		if (strategy != PGSWEEP_STOCK)
 			StrategyEmptyFreelist();
 	}
 	LWLockRelease(AddinShmemInitLock);

@@ -19,6 +19,7 @@
 #include "storage/buf_internals.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
+#include "sweep/partitions.h"
 
 PgSweepSlot *pgsweep_my_slot = NULL;
 BufferDescPadded *pgsweep_descriptors = NULL;	/* set with the slot */
@@ -36,6 +37,8 @@ change_backends(int by, const uint32 *configured)
 
 	SpinLockAcquire(&PgSweep->mutex);
 	PgSweep->nbackends += by;
+	if (by > 0)
+		PgSweep->slots_used = Max(PgSweep->slots_used, (uint32) MyProcNumber + 1);
 	if (configured)
 		PgSweep->batch_configured = *configured;
 	batch = pgsweep_batch_size_in_force(PgSweep->batch_configured, PgSweep->nbackends);
@@ -44,6 +47,19 @@ change_backends(int by, const uint32 *configured)
 	if (batch != pg_atomic_read_u32(&PgSweep->batch))
 		pg_atomic_write_u32(&PgSweep->batch, batch);
 	SpinLockRelease(&PgSweep->mutex);
+}
+
+/*
+ * A slot's counters of partitions: num_partitions of them, in lines of their
+ * own, behind all the slots.
+ */
+PgSweepPartCounters *
+pgsweep_part_counters(const PgSweepSlot *slot)
+{
+	Size		number = (const PgSweepSlotPadded *) slot - PgSweep->slots;
+
+	return (PgSweepPartCounters *) ((char *) PgSweep + PgSweep->part_counters_offset +
+									number * PgSweep->part_counters_stride);
 }
 
 /*
@@ -62,6 +78,7 @@ pgsweep_detach(int code, Datum arg)
 
 	pgsweep_my_slot = NULL;
 	detached = true;
+	pgsweep_note_lease(slot, slot->counters[PGSWEEP_PARTITIONED].allocations);
 	slot->pid = 0;
 	if (slot->lease.left > 0)
 	{
@@ -98,6 +115,9 @@ pgsweep_attach(void)
 	slot->stock_active = 0;
 	pg_write_barrier();			/* pairs with read_backend() in views.c */
 	slot->pid = MyProcPid;
+
+	/* differs from that of the slot's next process, which may be as short-lived */
+	slot->itinerary.draw += MyProcPid;
 
 	pgsweep_descriptors = BufferDescriptors;
 	pgsweep_my_slot = slot;

@@ -16,6 +16,15 @@
 #include "utils/timestamp.h"
 
 /*
+ * Those beyond are zeroes.  A process that has just come may be missed.
+ */
+static inline uint32
+slots_used(void)
+{
+	return *(volatile uint32 *) &PgSweep->slots_used;
+}
+
+/*
  * totals += sign * counters, for one strategy
  */
 void
@@ -38,9 +47,68 @@ pgsweep_sum_counters(PgSweepCounters *totals)
 {
 	memset(totals, 0, PGSWEEP_NUM_STRATEGIES * sizeof(PgSweepCounters));
 
-	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+	for (uint32 i = 0; i < slots_used(); i++)
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
 			pgsweep_add_counters(&totals[s], &PgSweep->slots[i].slot.counters[s], 1);
+}
+
+/*
+ * A slot's counters of partitions, what its present lease has given included.
+ *
+ * In an order that may miss what is being noted this moment, a lease at most,
+ * but counts nothing twice: counters first, then how far they go.  Pairs with
+ * pgsweep_note_lease().
+ */
+static void
+add_partitions(PgSweepPartCounters *totals, const PgSweepSlot *slot)
+{
+	const volatile PgSweepPartCounters *parts = pgsweep_part_counters(slot);
+	const volatile PgSweepItinerary *it = &slot->itinerary;
+	const volatile PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
+	PgSweepPartCounters *home;
+	PgSweepPartCounters *target;
+	uint64		requests;
+	uint64		found;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		totals[i].requests += parts[i].requests;
+		totals[i].redirected_out += parts[i].redirected_out;
+		totals[i].allocations += parts[i].allocations;
+		totals[i].redirected_in += parts[i].redirected_in;
+		totals[i].local += parts[i].local;
+		totals[i].evictions += parts[i].evictions;
+	}
+
+	if (!it->noting)
+		return;
+	pg_read_barrier();			/* pairs with pgsweep_note_lease() */
+	requests = count->allocations - it->noted_allocations;
+	found = requests - (count->failed - it->noted_failed);
+	home = &totals[it->home];
+	target = &totals[it->target];
+	home->requests += requests;
+	target->allocations += found;
+	target->evictions += count->evictions - it->noted_evictions;
+	if (home != target)
+	{
+		home->redirected_out += found;
+		target->redirected_in += found;
+	}
+	if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
+		target->local += found;
+}
+
+/*
+ * Sums over all slots, for each partition; since the server started.
+ */
+void
+pgsweep_sum_partitions(PgSweepPartCounters *totals)
+{
+	memset(totals, 0, PgSweep->num_partitions * sizeof(PgSweepPartCounters));
+
+	for (uint32 i = 0; i < slots_used(); i++)
+		add_partitions(totals, &PgSweep->slots[i].slot);
 }
 
 /*
@@ -52,7 +120,7 @@ pgsweep_allocations_total(void)
 {
 	uint64		total = 0;
 
-	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+	for (uint32 i = 0; i < slots_used(); i++)
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
 			if (s != PGSWEEP_STOCK)
 				total += *(volatile uint64 *) &PgSweep->slots[i].slot.counters[s].allocations;
@@ -74,7 +142,7 @@ pgsweep_reset(void)
 	before = PgSweep->stats_reset;
 	PgSweep->stats_reset = GetCurrentTimestamp();
 	memset(PgSweep->base, 0, sizeof(PgSweep->base));
-	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+	for (uint32 i = 0; i < slots_used(); i++)
 	{
 		PgSweepSlot *slot = &PgSweep->slots[i].slot;
 
@@ -84,6 +152,7 @@ pgsweep_reset(void)
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
 			pgsweep_add_counters(&PgSweep->base[s], &slot->base[s], 1);
 	}
+	pgsweep_sum_partitions(PgSweep->part_base);
 	PgSweep->core_ticks_base = pgsweep_core_ticks();
 	memset(PgSweep->switches, 0, sizeof(PgSweep->switches));
 	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));

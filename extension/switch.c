@@ -31,12 +31,15 @@
 #include "utils/timestamp.h"
 
 /*
- * Make a strategy active.  Returns the one that was.  If it is active already,
- * nothing changes: not the generation, nor who is said to have set it.
+ * Make a strategy active, or the one that "auto" stands for.  Returns the one
+ * that was.  If it is active already, nothing changes but the reason that "auto"
+ * gives: not the generation, nor who is said to have set it.
  */
 PgSweepStrategyId
-pgsweep_switch(PgSweepStrategyId to, PgSweepSetBy by)
+pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 {
+	char		reason[sizeof(PgSweep->reason)];
+	PgSweepStrategyId to = pgsweep_resolve_strategy(wish, reason, sizeof(reason));
 	char	   *role = NULL;
 	uint64		active;
 	PgSweepStrategyId from;
@@ -50,7 +53,8 @@ pgsweep_switch(PgSweepStrategyId to, PgSweepSetBy by)
 	active = pgsweep_read_u64(&PgSweep->active);
 	from = PGSWEEP_ACTIVE_ID(active);
 	if (by == PGSWEEP_SET_BY_RELOAD)
-		PgSweep->configured = to;
+		PgSweep->configured = wish;
+	strlcpy(PgSweep->reason, reason, sizeof(PgSweep->reason));
 
 	if (to != from)
 	{

@@ -26,6 +26,7 @@
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
+#include "views.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_set_strategy);
 PG_FUNCTION_INFO_V1(pg_sweep_reset_stats);
@@ -33,52 +34,12 @@ PG_FUNCTION_INFO_V1(pg_sweep_get_status);
 PG_FUNCTION_INFO_V1(pg_sweep_get_strategies);
 PG_FUNCTION_INFO_V1(pg_sweep_get_backends);
 
-/*
- * A row being filled from left to right.
- */
-typedef struct Row
-{
-	Datum		values[24];
-	bool		nulls[24];
-	int			n;
-} Row;
-
-static void
-put(Row *row, Datum value)
-{
-	Assert(row->n < lengthof(row->values));
-	row->nulls[row->n] = false;
-	row->values[row->n++] = value;
-}
-
-static void
-put_null(Row *row)
-{
-	Assert(row->n < lengthof(row->values));
-	row->values[row->n] = (Datum) 0;
-	row->nulls[row->n++] = true;
-}
-
-static void
-put_text(Row *row, const char *value)
-{
-	if (value == NULL)
-		put_null(row);
-	else
-		put(row, CStringGetTextDatum(value));
-}
-
-static void
-put_int8(Row *row, uint64 value)
-{
-	put(row, Int64GetDatum((int64) value));
-}
-
 static void
 put_counters(Row *row, const PgSweepCounters *c)
 {
 	put_int8(row, c->allocations);
 	put_int8(row, c->failed);
+	put_int8(row, c->evictions);
 	put_int8(row, pgsweep_looked_at(c));
 	put_int8(row, c->usage_taken);
 	put_int8(row, c->pinned);
@@ -116,9 +77,9 @@ pg_sweep_set_strategy(PG_FUNCTION_ARGS)
 		StringInfoData names;
 
 		initStringInfo(&names);
-		for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
-			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "",
-							 pgsweep_strategies[i]->name);
+		for (const struct config_enum_entry *option = pgsweep_strategy_options;
+			 option->name; option++)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", option->name);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized buffer replacement strategy \"%s\"", name),
@@ -166,6 +127,7 @@ put_status(Row *row)
 	TimestampTz stats_reset;
 	PgSweepSetBy set_by;
 	NameData	role;
+	char		reason[sizeof(PgSweep->reason)];
 	int			hand;
 	uint64		passes;
 
@@ -180,6 +142,7 @@ put_status(Row *row)
 	configured = PgSweep->configured;
 	active_since = PgSweep->active_since;
 	stats_reset = PgSweep->stats_reset;
+	strlcpy(reason, PgSweep->reason, sizeof(reason));
 	set_by = PgSweep->set_by;
 	role = PgSweep->set_by_role;
 	LWLockRelease(PgSweep->lock);
@@ -187,7 +150,8 @@ put_status(Row *row)
 	pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)]->position(&hand, &passes);
 
 	put_text(row, pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)]->name);
-	put_text(row, pgsweep_strategies[configured]->name);
+	put_text(row, pgsweep_option_name(configured));
+	put_text(row, reason[0] ? reason : NULL);
 	put_int8(row, PGSWEEP_ACTIVE_GENERATION(active));
 	put(row, TimestampTzGetDatum(active_since));
 	put_text(row, set_by_name(set_by));
@@ -202,6 +166,14 @@ put_status(Row *row)
 	put(row, Int32GetDatum(pgsweep_lease_limit(NBuffers)));
 	put(row, Int32GetDatum(hand));
 	put_int8(row, passes);
+	put(row, Int32GetDatum(PgSweep->num_partitions));
+	put(row, Int32GetDatum(pgsweep_partitions));
+	put(row, Int32GetDatum(pgsweep_topology.nnodes));
+	put_text(row, pgsweep_topology.note[0] ? pgsweep_topology.note : NULL);
+	put_text(row, pgsweep_placement_name(PgSweep->placement.effective));
+	put_text(row, pgsweep_placement_name(PgSweep->placement.configured));
+	put_text(row, PgSweep->placement.note[0] ? PgSweep->placement.note : NULL);
+	put_interval(row, PgSweep->placement.usec);
 	put(row, TimestampTzGetDatum(stats_reset));
 }
 
@@ -259,15 +231,12 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
 	{
-		Interval   *active_time = palloc0(sizeof(Interval));
 		PgSweepCounters *c = &stats[i].counters;
 		Row			row = {0};
 
-		active_time->time = stats[i].active_usec;
-
 		put_text(&row, pgsweep_strategies[i]->name);
 		put(&row, BoolGetDatum(i == active));
-		put(&row, IntervalPGetDatum(active_time));
+		put_interval(&row, stats[i].active_usec);
 		put_int8(&row, stats[i].switches);
 		put(&row, Int32GetDatum(stats[i].hand));
 		put_int8(&row, stats[i].passes);
@@ -276,8 +245,9 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 			/* core does not count what it looked at for */
 			put_int8(&row, c->allocations);
 			put_null(&row);
+			put_null(&row);
 			put_int8(&row, stats[i].looked_at);
-			for (int k = 2; k < PGSWEEP_NUM_COUNTERS; k++)
+			for (int k = 3; k < PGSWEEP_NUM_COUNTERS; k++)
 				put_null(&row);
 		}
 		else
@@ -329,6 +299,25 @@ read_backend(const PgSweepSlot *slot, int pid, PgSweepCounters *sum,
 }
 
 /*
+ * Where a process was at home when it took its last lease.  NULL unless it
+ * allocates by "partitioned".
+ */
+static void
+put_home(Row *row, const PgSweepSlot *slot, PgSweepStrategyId last_strategy)
+{
+	uint32		home = slot->itinerary.home;
+
+	if (last_strategy != PGSWEEP_PARTITIONED || !slot->itinerary.noting)
+	{
+		put_null(row);
+		put_null(row);
+		return;
+	}
+	put(row, Int32GetDatum(pgsweep_topology.node_id[PgSweep->parts[home].node]));
+	put(row, Int32GetDatum(home));
+}
+
+/*
  * Behind view pg_sweep_backends; a row a process that has allocated.
  */
 Datum
@@ -364,6 +353,7 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 		put_text(&row, GetBackendTypeDesc(local->backendStatus.st_backendType));
 		put_text(&row, pgsweep_strategies[last_strategy]->name);
 		put(&row, Int32GetDatum(lease_left));
+		put_home(&row, &PgSweep->slots[procno].slot, last_strategy);
 		put_counters(&row, &sum);
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);

@@ -17,10 +17,17 @@
 
 #include "sweep/walk.h"
 
+static PgSweepPartition *
+batched_choose(PgSweepSlot *slot, uint32 pinned_run)
+{
+	return &PgSweep->pool;
+}
+
 static BufferDesc *
 batched_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
-	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweep->pool);
+	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweep->pool,
+						batched_choose);
 }
 
 static void

@@ -39,8 +39,8 @@ typedef union PgSweepHand
 #define PGSWEEP_EPOCHS_PER_LAP	8
 
 /*
- * A partition: a range of the pool with a hand of its own.  The whole pool is
- * a partition, too; that is what "batched" sweeps.
+ * A partition: a range of the pool with a hand of its own.  "partitioned" has
+ * several; for "batched", the whole pool is one.
  *
  * The second line is written at each new epoch and otherwise only read, by
  * every backend at every allocation.
@@ -58,7 +58,9 @@ typedef struct PgSweepPartition
 	uint32		epoch_shift;	/* constant after start */
 	uint32		first_buffer;	/* constant after start */
 	uint32		num_buffers;	/* constant after start; > 0 */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 3 * sizeof(uint32)];
+	uint32		node;			/* whose backends are at home here (index in
+								 * pgsweep_topology); constant after start */
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 4 * sizeof(uint32)];
 } PgSweepPartition;
 
 StaticAssertDecl(sizeof(PgSweepPartition) == 2 * PG_CACHE_LINE_SIZE,
@@ -87,6 +89,7 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 	part->epoch_shift = pg_leftmost_one_pos32(epoch_size);
 	part->first_buffer = first_buffer;
 	part->num_buffers = num_buffers;
+	part->node = 0;
 }
 
 /*

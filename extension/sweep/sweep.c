@@ -5,17 +5,23 @@
  *
  * Files of this folder:
  *
- * sweep.h		what a strategy is
- * sweep.c		table and dispatch (this file)
- * stock.c		core's own freelist and clock sweep
- * batched.c	one hand for the pool, taken in leases
- * hand.h		the 64-bit ticket hand
- * lease.h		a backend's private batch of tickets, and when it expires
- * batch.h		how large a lease is
- * victim.h		one look at one buffer
- * walk.[ch]	walking leases until there is a victim
- * lru.c		the background writer's scan of one partition
- * free.c		is there a buffer without a page?
+ * sweep.h			what a strategy is
+ * sweep.c			table and dispatch (this file)
+ * stock.c			core's own freelist and clock sweep
+ * batched.c		one hand for the pool, taken in leases
+ * partitioned.c	a hand for each partition of it
+ * auto.c			which of these suits the machine
+ * hand.h			the 64-bit ticket hand
+ * lease.h			a backend's private batch of tickets, and when it expires
+ * batch.h			how large a lease is
+ * victim.h			one look at one buffer
+ * walk.[ch]		walking leases until there is a victim
+ * layout.h			how many partitions, and where they end
+ * partitions.[ch]	the partitions, and who is at home in which
+ * balance.[ch]		who takes whose requests: pure arithmetic
+ * plan.c			the same on this server's load, in the background writer
+ * lru.c			the background writer's scan of one partition
+ * free.c			is there a buffer without a page?
  *
  * IDENTIFICATION
  *	  extension/sweep/sweep.c
@@ -31,17 +37,20 @@
 const PgSweepStrategyRoutine *const pgsweep_strategies[] = {
 	[PGSWEEP_STOCK] = &pgsweep_stock_strategy,
 	[PGSWEEP_BATCHED] = &pgsweep_batched_strategy,
+	[PGSWEEP_PARTITIONED] = &pgsweep_partitioned_strategy,
 };
 
 const struct config_enum_entry pgsweep_strategy_options[] = {
 	{"stock", PGSWEEP_STOCK, false},
 	{"batched", PGSWEEP_BATCHED, false},
+	{"partitioned", PGSWEEP_PARTITIONED, false},
+	{"auto", PGSWEEP_AUTO, false},
 	{NULL, 0, false}
 };
 
 StaticAssertDecl(lengthof(pgsweep_strategies) == PGSWEEP_NUM_STRATEGIES,
 				 "pgsweep_strategies is out of sync with PgSweepStrategyId");
-StaticAssertDecl(lengthof(pgsweep_strategy_options) == PGSWEEP_NUM_STRATEGIES + 1,
+StaticAssertDecl(lengthof(pgsweep_strategy_options) == PGSWEEP_NUM_STRATEGIES + 2,
 				 "pgsweep_strategy_options is out of sync with PgSweepStrategyId");
 
 /*
@@ -178,6 +187,9 @@ pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
 	cycle_strategy = PGSWEEP_ACTIVE_ID(active);
 	fresh = (active != last_active);
 	last_active = active;
+
+	if (pgsweep_strategies[cycle_strategy]->cycle)
+		pgsweep_strategies[cycle_strategy]->cycle();
 
 	if (cycle_strategy == PGSWEEP_STOCK)
 		return false;

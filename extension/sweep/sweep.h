@@ -33,7 +33,7 @@ typedef struct PgSweepStrategyRoutine
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
-	/* ---- all of these, or none: NULL leaves everything to core ---- */
+	/* ---- all of these but cycle, or none: NULL leaves everything to core ---- */
 
 	/*
 	 * Find a victim for the caller, whose slot it is; active is the word that
@@ -43,6 +43,13 @@ typedef struct PgSweepStrategyRoutine
 	 * pool, holding no lock.
 	 */
 	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
+
+	/*
+	 * Called at the start of each cycle of the background writer, in that
+	 * process only, whatever bgwriter_lru_maxpages is.  NULL if there is
+	 * nothing to do.  Must not ereport(ERROR).
+	 */
+	void		(*cycle) (void);
 
 	/*
 	 * One cycle of the background writer's LRU scan, in the background writer
@@ -86,5 +93,10 @@ extern bool pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *p
 /* the strategies, each in a file of its name */
 extern const PgSweepStrategyRoutine pgsweep_stock_strategy;
 extern const PgSweepStrategyRoutine pgsweep_batched_strategy;
+extern const PgSweepStrategyRoutine pgsweep_partitioned_strategy;
+
+/* auto.c */
+extern PgSweepStrategyId pgsweep_resolve_strategy(PgSweepStrategyId wish,
+												  char *reason, Size size);
 
 #endif							/* PGSWEEP_SWEEP_H */

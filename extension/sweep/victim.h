@@ -40,6 +40,16 @@ pgsweep_state_is_free(uint32 state)
 }
 
 /*
+ * Does a buffer with this state hold a page, which a new one would evict?
+ * Without a branch: 1 or 0.
+ */
+static inline uint32
+pgsweep_state_has_page(uint32 state)
+{
+	return (state / BM_TAG_VALID) & 1;
+}
+
+/*
  * Lock the header of a buffer whose state was old_state, a free one's, if it
  * still is.  Full barrier.
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * walk.c
- *	  Walking leases over a partition until there is a victim.
+ *	  Walking leases until there is a victim.
  *
  * IDENTIFICATION
  *	  extension/sweep/walk.c
@@ -10,25 +10,28 @@
  */
 #include "postgres.h"
 
+#include "storage/bufmgr.h"
+#include "sweep/batch.h"
 #include "sweep/walk.h"
 
 /*
- * As many looks as there are buffers found nothing but pins.  That does not
- * mean that all are pinned: the walk shares the tickets with other backends,
- * which may have taken every unpinned buffer's.  So look at each buffer once,
+ * As many looks as there are buffers in the pool found nothing but pins.  That
+ * does not mean that all are pinned: the walk shares the tickets with other
+ * backends, which may have taken every unpinned buffer's, and partitions may
+ * have been looked at more than once.  So look at each buffer of the pool once,
  * outside the common order and with the header lock, before giving up.
  *
  * Returns a victim, or NULL if a usage count was taken, so that walking on
  * makes sense.
  */
 static pg_noinline BufferDesc *
-last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
+last_round(PgSweepCounters *count, uint32 *buf_state)
 {
 	bool		took_usage = false;
 
-	for (uint32 i = 0; i < part->num_buffers; i++)
+	for (int i = 0; i < NBuffers; i++)
 	{
-		BufferDesc *buf = pgsweep_descriptor(part->first_buffer + i);
+		BufferDesc *buf = pgsweep_descriptor(i);
 
 		switch (pgsweep_look_locked(buf, buf_state))
 		{
@@ -54,6 +57,17 @@ last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
 }
 
 /*
+ * A lease of a partition much smaller than the pool is smaller, too: an eighth
+ * of it at most, so that the rest is visited in the common order.
+ */
+static inline void
+take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
+{
+	pgsweep_lease_take(lease, part, active,
+					   Min(batch, pgsweep_lease_limit(part->num_buffers)));
+}
+
+/*
  * The whole walk: drop the lease if it is out of date, take another when it is
  * used up, look at one buffer after the other.
  *
@@ -63,13 +77,13 @@ last_round(PgSweepPartition *part, PgSweepCounters *count, uint32 *buf_state)
  */
 BufferDesc *
 pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
-				PgSweepPartition *part)
+				PgSweepChoosePartition choose)
 {
 	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
 	PgSweepLease lease = slot->lease;
 	uint32		batch = pg_atomic_read_u32(&PgSweep->batch);
 	uint32		expired = pgsweep_lease_expire(&lease, active, batch);
-	uint32		fruitless = 0;
+	uint32		pinned_run = 0;
 	BufferDesc *buf;
 
 	if (unlikely(expired > 0))
@@ -86,7 +100,7 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 
 		if (unlikely(lease.left == 0))
 		{
-			pgsweep_lease_take(&lease, part, active, batch);
+			take_lease(&lease, choose(slot, pinned_run), active, batch);
 			count->leases++;
 		}
 
@@ -100,27 +114,28 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		if (look == PGSWEEP_LOOK_USED)
 		{
 			count->usage_taken++;
-			fruitless = 0;
+			pinned_run = 0;
 		}
 		else if (look == PGSWEEP_LOOK_RACED)
 		{
 			count->lost_races++;
-			fruitless = 0;
+			pinned_run = 0;
 		}
 		else
 		{
 			count->pinned++;
-			if (unlikely(++fruitless >= part->num_buffers))
+			if (unlikely(++pinned_run >= (uint32) NBuffers))
 			{
 				slot->lease = lease;	/* the next may raise an error */
-				buf = last_round(part, count, buf_state);
+				buf = last_round(count, buf_state);
 				if (buf != NULL)
-					return buf;
-				fruitless = 0;
+					break;
+				pinned_run = 0;
 			}
 		}
 	}
 
+	count->evictions += pgsweep_state_has_page(*buf_state);
 	slot->lease = lease;
 	return buf;
 }

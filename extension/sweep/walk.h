@@ -23,9 +23,17 @@
 #include "sweep/sweep.h"
 #include "sweep/victim.h"
 
+/*
+ * Which partition shall this process' next lease be taken from?  pinned_run is
+ * the number of buffers that its present walk has found pinned since it last
+ * found any other.
+ */
+typedef PgSweepPartition *(*PgSweepChoosePartition) (PgSweepSlot *slot,
+													 uint32 pinned_run);
+
 /* walk.c */
-extern BufferDesc *pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state,
-								   uint64 active, PgSweepPartition *part);
+extern BufferDesc *pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
+								   PgSweepChoosePartition choose);
 
 /*
  * How many descriptors ahead a lease's next ones are fetched, for writing: the
@@ -59,7 +67,7 @@ pgsweep_descriptor(uint32 id)
 /*
  * Find a victim for a strategy's get_victim, whose contract is in sweep.h; id is
  * the strategy's own.  part is the partition of the lease, if that has tickets
- * left, else the one to take a lease from.
+ * left, else anything.
  *
  * Most often the lease is good and its next buffer is a victim.  That case is
  * done here, in one look.  All others are left to pgsweep_walk_on(), with
@@ -67,7 +75,8 @@ pgsweep_descriptor(uint32 id)
  */
 static inline BufferDesc *
 pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
-			 PgSweepStrategyId id, PgSweepPartition *part)
+			 PgSweepStrategyId id, const PgSweepPartition *part,
+			 PgSweepChoosePartition choose)
 {
 	PgSweepLease *lease = &slot->lease;
 	PgSweepCounters *count = &slot->counters[id];
@@ -86,11 +95,14 @@ pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 			pgsweep_prefetch_descriptor(buf, lease->left);
 			(void) pgsweep_lease_tick(lease);
 			if (likely(pgsweep_lock_victim(buf, state, buf_state)))
+			{
+				count->evictions += pgsweep_state_has_page(state);
 				return buf;
+			}
 			count->lost_races++;
 		}
 	}
-	return pgsweep_walk_on(slot, buf_state, active, part);
+	return pgsweep_walk_on(slot, buf_state, active, choose);
 }
 
 #endif							/* PGSWEEP_WALK_H */

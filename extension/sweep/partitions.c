@@ -1,0 +1,214 @@
+/*-------------------------------------------------------------------------
+ *
+ * partitions.c
+ *	  The partitions of the pool, and which of them a process is at home in.
+ *
+ * What is computed here never changes while the server runs.  The maps from
+ * CPUs to partitions are made in the postmaster and inherited: they are only
+ * read, so that their cache lines stay where they are needed.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/partitions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "sweep/layout.h"
+#include "sweep/partitions.h"
+
+/*
+ * Partitions first .. first + span - 1.  Where there are more partitions than
+ * CPUs, a CPU is home to several, which its processes share out.
+ */
+typedef struct PgSweepHomes
+{
+	uint8		first;
+	uint8		span;
+} PgSweepHomes;
+
+static PgSweepHomes cpu_homes[PGSWEEP_MAX_CPUS];
+static PgSweepHomes node_homes[PGSWEEP_MAX_NODES];
+static uint8 nearest[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
+
+/*
+ * How many partitions this pool is to have.  The same answer each time.
+ */
+uint32
+pgsweep_count_partitions(void)
+{
+	uint32		cpus = 1;
+
+	for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
+		cpus = Max(cpus, pgsweep_topology.node_cpus[i]);
+	return pgsweep_num_partitions_for(pgsweep_partitions, NBuffers,
+									  pgsweep_topology.nnodes, cpus);
+}
+
+/*
+ * Cut the pool where pages end.  With pages smaller than a buffer that is
+ * everywhere, as far as the buffers are concerned, so look at their descriptors
+ * instead.  With huge pages, look at the buffers: a huge page of descriptors
+ * stands for 256 MB of them, and is too much to ask for.
+ */
+static void
+cut_pool(uint32 *size)
+{
+	Size		page = pgsweep_shmem_page_size();
+	uintptr_t	base;
+	Size		element;
+	uint32		unit;
+	uint32		head;
+
+	if (page > BLCKSZ)
+	{
+		base = (uintptr_t) BufferBlocks;
+		element = BLCKSZ;
+	}
+	else
+	{
+		base = (uintptr_t) BufferDescriptors;
+		element = sizeof(BufferDescPadded);
+	}
+
+	unit = pgsweep_layout_unit(NBuffers, PgSweep->num_partitions, page / element);
+	head = (uint32) ((TYPEALIGN(page, base) - base) / element) % unit;
+	pgsweep_layout_sizes(NBuffers, PgSweep->num_partitions, unit, head, size);
+}
+
+static uint32
+partition_distance(uint32 a, uint32 b)
+{
+	return pgsweep_topology.distance[PgSweep->parts[a].node][PgSweep->parts[b].node];
+}
+
+/*
+ * Sort the partitions by their distance from one.  Those equally far keep the
+ * order in which they follow it round the pool, so that not everybody's second
+ * choice is the same.
+ */
+static void
+sort_by_distance(uint32 home)
+{
+	uint32		n = PgSweep->num_partitions;
+	uint8	   *order = nearest[home];
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		uint32		part = (home + i) % n;
+		uint32		k = i;
+
+		/* by insertion; the home itself stays first */
+		while (k > 1 && partition_distance(home, part) < partition_distance(home, order[k - 1]))
+		{
+			order[k] = order[k - 1];
+			k--;
+		}
+		order[k] = (uint8) part;
+	}
+}
+
+/*
+ * The partitions of a node, and the nearest one's for a node that has none.
+ */
+static void
+find_node_homes(void)
+{
+	for (uint32 node = 0; node < pgsweep_topology.nnodes; node++)
+	{
+		PgSweepHomes *homes = &node_homes[node];
+		uint32		best = 0;
+
+		homes->span = 0;
+		for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		{
+			uint32		at = PgSweep->parts[i].node;
+
+			if (at == node && homes->span++ == 0)
+				homes->first = (uint8) i;
+			if (pgsweep_topology.distance[node][at] <
+				pgsweep_topology.distance[node][PgSweep->parts[best].node])
+				best = i;
+		}
+		if (homes->span == 0)
+		{
+			homes->first = (uint8) best;
+			homes->span = 1;
+		}
+	}
+}
+
+/*
+ * Share out a node's partitions among its CPUs, neighbours to neighbours.
+ */
+static void
+find_cpu_homes(void)
+{
+	for (uint32 cpu = 0; cpu < pgsweep_topology.cpu_limit; cpu++)
+	{
+		uint32		node = pgsweep_topology.cpu_node[cpu];
+		uint32		cpus = Max(pgsweep_topology.node_cpus[node], 1);
+		uint32		rank = pgsweep_topology.cpu_rank[cpu] % cpus;
+		uint32		parts = node_homes[node].span;
+		uint32		first = rank * parts / cpus;
+		uint32		end = (rank + 1) * parts / cpus;
+
+		cpu_homes[cpu].first = (uint8) (node_homes[node].first + first);
+		cpu_homes[cpu].span = (uint8) Max(end - first, 1);
+	}
+}
+
+/*
+ * Fill PgSweep->parts.  Called when shared memory is made, after core's part of
+ * it; PgSweep->num_partitions is set.
+ */
+void
+pgsweep_init_partitions(void)
+{
+	uint32		size[PGSWEEP_MAX_PARTITIONS] = {0};
+	uint32		first = 0;
+
+	cut_pool(size);
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		PgSweepPartition *part = &PgSweep->parts[i];
+
+		pgsweep_partition_init(part, first, size[i]);
+		part->node = i * pgsweep_topology.nnodes / PgSweep->num_partitions;
+		first += size[i];
+	}
+	Assert(first == NBuffers);
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		sort_by_distance(i);
+	find_node_homes();
+	find_cpu_homes();
+}
+
+uint32
+pgsweep_home(ProcNumber procno)
+{
+	const PgSweepHomes *homes;
+
+	if (unlikely(pgsweep_topology.faked))
+	{
+		uint32		nnodes = pgsweep_topology.nnodes;
+		uint32		node = pgsweep_debug_node >= 0 ? pgsweep_debug_node : procno;
+
+		homes = &node_homes[node % nnodes];
+		return homes->first + procno / nnodes % homes->span;
+	}
+
+	homes = &cpu_homes[pgsweep_current_cpu()];
+	if (likely(homes->span == 1))
+		return homes->first;
+	return homes->first + procno % homes->span;
+}
+
+uint32
+pgsweep_nth_nearest(uint32 home, uint32 n)
+{
+	return nearest[home][n];
+}

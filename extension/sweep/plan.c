@@ -1,0 +1,243 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.c
+ *	  The background writer's part in the balance of partitions: count, plan,
+ *	  publish.
+ *
+ * All in here is called by the background writer, but where it says otherwise.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/plan.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "sweep/partitions.h"
+#include "utils/timestamp.h"
+
+/*
+ * Evictions a second are averaged over about a minute: long enough for bursts,
+ * short enough for somebody who watches.
+ */
+#define PGSWEEP_EVICTION_SECONDS	60.0
+
+/* Allocations of each partition in this cycle */
+static uint32 recent_allocations[PGSWEEP_MAX_PARTITIONS];
+
+static void
+identity(PgSweepFlowRow *row, uint32 partition)
+{
+	row->n = 1;
+	row->upto[0] = PGSWEEP_FLOW_UNIT;
+	row->target[0] = (uint8) partition;
+}
+
+/*
+ * Each keeps its own.  Called when shared memory is made.
+ */
+void
+pgsweep_init_plan(void)
+{
+	PgSweep->plan.balanced = pgsweep_balance;
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		identity(&PgSweep->plan.rows[i], i);
+}
+
+/*
+ * Let the moving average follow: an exponential one by time, since cycles are
+ * not equally long.  It starts at zero with weight zero, and the weight says how
+ * much of that zero is still in it.
+ */
+static void
+sample_rate(PgSweepEvictionRate *rate, uint64 evictions, double seconds)
+{
+	double		part = 1.0 - exp(-seconds / PGSWEEP_EVICTION_SECONDS);
+
+	/* a sum can be a lease short of the one before; see pgsweep_sum_partitions */
+	if (evictions < rate->evictions)
+		evictions = rate->evictions;
+	rate->per_second += part * ((evictions - rate->evictions) / seconds - rate->per_second);
+	rate->weight += part * (1.0 - rate->weight);
+	rate->evictions = evictions;
+}
+
+static double
+seconds_since(TimestampTz then, TimestampTz now)
+{
+	return (now - then) / (double) USECS_PER_SEC;
+}
+
+/*
+ * Take a sample of evictions once a second.  Under PgSweep->lock.
+ */
+static void
+sample_evictions(const PgSweepPartCounters *totals)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	double		seconds = seconds_since(PgSweep->eviction_sample_at, now);
+
+	if (seconds < 1.0)
+		return;
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		sample_rate(&PgSweep->eviction_rate[i], totals[i].evictions, seconds);
+	PgSweep->eviction_sample_at = now;
+}
+
+/*
+ * For how many seconds a page can expect to stay, if it is not used again: the
+ * time in which as many pages are evicted as the partition has buffers.  NaN if
+ * none has been evicted for long.  evictions is the present count; what came
+ * after the last sample counts, too.
+ *
+ * Called by any process, under PgSweep->lock.
+ */
+double
+pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
+{
+	PgSweepEvictionRate rate = PgSweep->eviction_rate[partition];
+	double		seconds = seconds_since(PgSweep->eviction_sample_at, now);
+
+	if (seconds > 0)
+		sample_rate(&rate, evictions, seconds);
+
+	/* less than one page in ten averaging times is none */
+	if (rate.weight <= 0 ||
+		rate.per_second / rate.weight < 0.1 / PGSWEEP_EVICTION_SECONDS)
+		return NAN;
+	return PgSweep->parts[partition].num_buffers / (rate.per_second / rate.weight);
+}
+
+/*
+ * Has the plan in shared memory to be changed for this one?
+ */
+static bool
+plan_differs(const PgSweepFlowRow *rows)
+{
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		const PgSweepFlowRow *old = &PgSweep->plan.rows[i];
+
+		if (old->n != rows[i].n ||
+			memcmp(old->upto, rows[i].upto, rows[i].n * sizeof(rows[i].upto[0])) != 0 ||
+			memcmp(old->target, rows[i].target, rows[i].n * sizeof(rows[i].target[0])) != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Make the plan that fits the requests, or the identity without balance.
+ */
+static void
+make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
+{
+	uint32		size[PGSWEEP_MAX_PARTITIONS];
+	uint8		node[PGSWEEP_MAX_PARTITIONS];
+	PgSweepBalanceInput input = {
+		.nparts = PgSweep->num_partitions,
+		.nnodes = pgsweep_topology.nnodes,
+		.size = size,
+		.node = node,
+		.distance = &pgsweep_topology.distance[0][0],
+		.stride = PGSWEEP_MAX_NODES,
+		.requests = requests
+	};
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		size[i] = PgSweep->parts[i].num_buffers;
+		node[i] = (uint8) PgSweep->parts[i].node;
+		identity(&rows[i], i);
+	}
+	if (balance)
+		pgsweep_plan_flows(&input, rows);
+}
+
+/*
+ * Publish it.  The lines that every lease reads are written only if they
+ * change; the positions of the hands always, since they say from where on
+ * PGSWEEP_AHEAD_FRACTION counts.
+ */
+static void
+publish(const PgSweepFlowRow *rows, bool balance)
+{
+	PgSweepPlan *plan = &PgSweep->plan;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		plan->base_ticket[i] = pgsweep_hand_read(&PgSweep->parts[i]);
+	plan->plans++;
+	if (plan->balanced != balance)
+		plan->balanced = balance;
+	if (plan_differs(rows))
+		memcpy(plan->rows, rows, PgSweep->num_partitions * sizeof(PgSweepFlowRow));
+}
+
+/*
+ * What was counted since the last call.  Returns the sum of requests.
+ */
+static uint64
+count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
+			 uint64 *requests)
+{
+	uint64		sum = 0;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		/* a sum can be a lease short of the one before */
+		totals[i].requests = Max(totals[i].requests, last[i].requests);
+		totals[i].allocations = Max(totals[i].allocations, last[i].allocations);
+
+		requests[i] += totals[i].requests - last[i].requests;
+		sum += requests[i];
+		recent_allocations[i] = (uint32) (totals[i].allocations - last[i].allocations);
+		last[i] = totals[i];
+	}
+	return sum;
+}
+
+/*
+ * One cycle.  A plan is made once enough requests have come since the last one
+ * to tell something; under load that is each cycle.
+ *
+ * The static variables begin anew with a new background writer, the counters do
+ * not: its first cycle sees a load of all that was before, which is as good a
+ * guess as any.
+ */
+void
+pgsweep_make_plan(void)
+{
+	static PgSweepPartCounters last[PGSWEEP_MAX_PARTITIONS];
+	static uint64 requests[PGSWEEP_MAX_PARTITIONS]; /* since the last plan */
+	static double smoothed[PGSWEEP_MAX_PARTITIONS];
+	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
+	static PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
+	bool		balance = pgsweep_balance;
+	uint64		sum;
+
+	pgsweep_sum_partitions(totals);
+	sum = count_recent(totals, last, requests);
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+	sample_evictions(totals);
+	if (balance != PgSweep->plan.balanced ||
+		sum >= (uint64) PGSWEEP_BALANCE_MIN_REQUESTS * PgSweep->num_partitions)
+	{
+		pgsweep_damp_requests(smoothed, requests, PgSweep->num_partitions);
+		memset(requests, 0, sizeof(requests));
+		make_rows(smoothed, balance, rows);
+		publish(rows, balance);
+	}
+	LWLockRelease(PgSweep->lock);
+}
+
+/*
+ * Allocations of a partition in the cycle that pgsweep_make_plan() began.
+ */
+uint32
+pgsweep_recent_allocations(uint32 partition)
+{
+	return recent_allocations[partition];
+}
