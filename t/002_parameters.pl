@@ -183,7 +183,7 @@ for my $case (
 	my ($ret, $stdout, $stderr) = $node->psql('postgres',
 		"\\set VERBOSITY verbose\nSELECT pg_sweep_set_strategy('nope')");
 
-	my $names = join(', ', @strategies);
+	my $names = join(', ', @strategies, 'auto');
 	like(
 		$stderr,
 		qr/ERROR:  22023: unrecognized buffer replacement strategy "nope"\nHINT:  Available strategies: \Q$names\E\.\n/,

@@ -168,14 +168,15 @@ pgsweep_lease_lapped(const PgSweepLease *lease)
 }
 
 /*
- * Has the lease, which is of this partition, a ticket, and is nothing of it
- * out of date?  A false answer may be wrong; pgsweep_lease_expire() knows.
+ * Has the lease a ticket, and is nothing of it out of date?  It is of this
+ * partition, if it was taken under the present strategy at all.  A false answer
+ * may be wrong; pgsweep_lease_expire() knows.
  */
 static inline bool
 pgsweep_lease_good(const PgSweepLease *lease, const PgSweepPartition *part,
 				   uint64 active, uint32 batch)
 {
-	Assert(lease->left == 0 || lease->part == part);
+	Assert(lease->left == 0 || lease->active != active || lease->part == part);
 
 	/* left - 1 is large when left is 0 */
 	return lease->left - 1 < batch &&
