@@ -28,7 +28,8 @@ my %additions = (
 	SetBufferReplacement => '0002-buffer-replacement-hooks',
 	GetBufferReplacement => '0002-buffer-replacement-hooks',
 	StrategyEmptyFreelist => '0002-buffer-replacement-hooks',
-	SyncOneBuffer => '0002-buffer-replacement-hooks');
+	SyncOneBuffer => '0002-buffer-replacement-hooks',
+	ProcPlacement => '0003-proc-placement-hooks');
 
 # ---- exported symbols ----
 
