@@ -20,6 +20,8 @@ int			pgsweep_batch_size = 0;
 int			pgsweep_partitions = 0;
 bool		pgsweep_balance = true;
 int			pgsweep_numa_placement = PGSWEEP_PLACEMENT_OFF;
+int			pgsweep_backend_affinity = PGSWEEP_AFFINITY_OFF;
+bool		pgsweep_local_memory = false;
 int			pgsweep_debug_numa_nodes = 0;
 int			pgsweep_debug_node = -1;
 
@@ -28,6 +30,13 @@ static const struct config_enum_entry placement_options[] = {
 	{"interleave", PGSWEEP_PLACEMENT_INTERLEAVE, false},
 	{"partition", PGSWEEP_PLACEMENT_PARTITION, false},
 	{"auto", PGSWEEP_PLACEMENT_AUTO, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry affinity_options[] = {
+	{"off", PGSWEEP_AFFINITY_OFF, false},
+	{"spread", PGSWEEP_AFFINITY_SPREAD, false},
+	{"current", PGSWEEP_AFFINITY_CURRENT, false},
 	{NULL, 0, false}
 };
 
@@ -50,6 +59,55 @@ pgsweep_option_name(PgSweepStrategyId id)
 		if (option->val == (int) id)
 			return option->name;
 	return NULL;
+}
+
+/*
+ * What cannot work on this server is refused, rather than to be without effect:
+ * at start with a warning, and by ALTER SYSTEM.
+ */
+static bool
+check_proc_placement(bool wanted)
+{
+	if (!wanted || pgsweep_has_proc_placement())
+		return true;
+	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+	GUC_check_errdetail("%s", pgsweep_proc_placement_note());
+	return false;
+}
+
+static bool
+check_backend_affinity(int *newval, void **extra, GucSource source)
+{
+	return check_proc_placement(*newval != PGSWEEP_AFFINITY_OFF);
+}
+
+static bool
+check_local_memory(bool *newval, void **extra, GucSource source)
+{
+	return check_proc_placement(*newval);
+}
+
+static void
+define_process_gucs(void)
+{
+	DefineCustomEnumVariable("pg_sweep.backend_affinity",
+							 "Sets on which NUMA nodes new backends are bound to run.",
+							 "\"spread\" binds each to the CPUs of the next node in turn, \"current\" to those of the node that it happens to start on. Background workers are bound, too.",
+							 &pgsweep_backend_affinity,
+							 PGSWEEP_AFFINITY_OFF,
+							 affinity_options,
+							 PGC_SIGHUP,
+							 0,
+							 check_backend_affinity, NULL, NULL);
+
+	DefineCustomBoolVariable("pg_sweep.local_memory",
+							 "Lets new backends have their own memory on the NUMA node that they run on.",
+							 "That is what they have anyway, unless the server was started under another policy, as by \"numactl --interleave\".",
+							 &pgsweep_local_memory,
+							 false,
+							 PGC_SIGHUP,
+							 0,
+							 check_local_memory, NULL, NULL);
 }
 
 /*
@@ -128,6 +186,7 @@ pgsweep_define_gucs(void)
 							 0,
 							 NULL, NULL, NULL);
 
+	define_process_gucs();
 	define_developer_gucs();
 
 	MarkGUCPrefixReserved("pg_sweep");

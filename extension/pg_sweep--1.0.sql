@@ -285,3 +285,40 @@ GRANT SELECT ON pg_sweep_backends TO pg_monitor;
 GRANT SELECT ON pg_sweep_flows TO pg_monitor;
 GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
 GRANT SELECT ON pg_sweep_partitions TO pg_monitor;
+
+--
+-- What asks the kernel, and takes its time.
+--
+
+CREATE FUNCTION pg_sweep_get_residence(
+    OUT what text,
+    OUT partition int4,
+    OUT node int4,
+    OUT wanted_node int4,
+    OUT page_size int8,
+    OUT pages int8,
+    OUT bytes int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_residence'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_sweep_get_residence() IS
+'ask the kernel where the pages of shared memory are; maps all that exist into this process';
+
+CREATE VIEW pg_sweep_residence AS
+    SELECT * FROM pg_sweep_get_residence();
+
+COMMENT ON VIEW pg_sweep_residence IS 'a row for each kind of shared memory, partition and NUMA node that has pages of it, according to the kernel; asking takes a system call for each thousand pages';
+COMMENT ON COLUMN pg_sweep_residence.what IS 'blocks (the buffers themselves), descriptors (of buffers), procs (PGPROCs), or fast-path locks (their arrays)';
+COMMENT ON COLUMN pg_sweep_residence.partition IS 'the partition that the blocks or descriptors belong to; NULL for the rest';
+COMMENT ON COLUMN pg_sweep_residence.node IS 'the node that the pages are on; NULL: never used yet (of huge pages, also: not known to have been used)';
+COMMENT ON COLUMN pg_sweep_residence.wanted_node IS 'the node that pg_sweep.numa_placement wants them on; NULL: any';
+COMMENT ON COLUMN pg_sweep_residence.page_size IS 'bytes of a page';
+COMMENT ON COLUMN pg_sweep_residence.pages IS 'pages of which every byte belongs to what the row says; those at the edges are not counted';
+COMMENT ON COLUMN pg_sweep_residence.bytes IS 'bytes of those pages';
+
+REVOKE ALL ON FUNCTION pg_sweep_get_residence() FROM PUBLIC;
+REVOKE ALL ON pg_sweep_residence FROM PUBLIC;
+
+GRANT EXECUTE ON FUNCTION pg_sweep_get_residence() TO pg_monitor;
+GRANT SELECT ON pg_sweep_residence TO pg_monitor;

@@ -166,7 +166,15 @@ typedef enum PgSweepPlacement
 	PGSWEEP_PLACEMENT_AUTO,
 } PgSweepPlacement;
 
-/* What became of it; constant after start */
+/* pg_sweep.backend_affinity */
+typedef enum PgSweepAffinity
+{
+	PGSWEEP_AFFINITY_OFF,
+	PGSWEEP_AFFINITY_SPREAD,
+	PGSWEEP_AFFINITY_CURRENT,
+} PgSweepAffinity;
+
+/* What became of pg_sweep.numa_placement; constant after start */
 typedef struct PgSweepPlacementStatus
 {
 	PgSweepPlacement configured;
@@ -254,6 +262,9 @@ typedef struct PgSweepShared
 	 */
 	uint32		next_node;
 
+	/* Has been reported; no lock, at worst it is reported twice */
+	bool		binding_failed;
+
 	/* Of the partitions; protected by lock */
 	PgSweepPartCounters part_base[PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
 	TimestampTz eviction_sample_at;
@@ -295,6 +306,8 @@ extern PgSweepState pgsweep_state(void);
 extern const char *pgsweep_state_name(PgSweepState state);
 extern const char *pgsweep_state_note(PgSweepState state);
 extern void pgsweep_require_ok(const char *function);
+extern bool pgsweep_has_proc_placement(void);
+extern const char *pgsweep_proc_placement_note(void);
 
 /* guc.c */
 extern int	pgsweep_strategy;
@@ -302,6 +315,8 @@ extern int	pgsweep_batch_size;
 extern int	pgsweep_partitions;
 extern bool pgsweep_balance;
 extern int	pgsweep_numa_placement;
+extern int	pgsweep_backend_affinity;
+extern bool pgsweep_local_memory;
 extern int	pgsweep_debug_numa_nodes;
 extern int	pgsweep_debug_node;
 extern void pgsweep_define_gucs(void);
@@ -319,6 +334,10 @@ extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
 
 /* placement.c */
 extern void pgsweep_place(void);
+#define PGSWEEP_PIECE_BLOCKS	"blocks"	/* PgSweepPiece.what of the
+											 * buffers themselves */
+extern PgSweepPiece *pgsweep_pieces(int *n);
+extern const char *pgsweep_kernel_hint(int error);
 
 #pragma GCC visibility pop
 

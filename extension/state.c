@@ -14,6 +14,7 @@
 
 /* The patch that each function needs; see core-hooks/README.md */
 #define REPLACEMENT_PATCH	"buffer-replacement-hooks"
+#define PROC_PATCH			"proc-placement-hooks"
 
 PgSweepState
 pgsweep_state(void)
@@ -87,4 +88,22 @@ pgsweep_require_ok(const char *function)
 					"the server lacks the core patch \"" REPLACEMENT_PATCH "\"" :
 					"the server's hooks have another API number"),
 			 errhint("%s", pgsweep_state_note(state))));
+}
+
+/*
+ * Can PGPROCs be chosen, and processes be bound to nodes?
+ */
+bool
+pgsweep_has_proc_placement(void)
+{
+	return &ProcPlacement != NULL;
+}
+
+/*
+ * What is missing if they cannot.
+ */
+const char *
+pgsweep_proc_placement_note(void)
+{
+	return "The server lacks the core patch \"" PROC_PATCH "\".";
 }

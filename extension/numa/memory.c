@@ -63,11 +63,10 @@ pgsweep_whole_pages(const PgSweepPiece *piece, Size page_size, uint64 *npages)
 #define QUERY_PAGES		1024
 
 #define MASK_BITS		(sizeof(unsigned long) * BITS_PER_BYTE)
-#define MAX_NODE_ID		1023	/* the kernel's limit (NODES_SHIFT 10) */
 
 typedef struct NodeMask
 {
-	unsigned long bits[(MAX_NODE_ID + 1) / MASK_BITS];
+	unsigned long bits[PGSWEEP_MAX_NODE_IDS / MASK_BITS];
 } NodeMask;
 
 static void
@@ -75,7 +74,7 @@ add_node(NodeMask *mask, int node)
 {
 	int			id = pgsweep_topology.node_id[node];
 
-	Assert(id >= 0 && id <= MAX_NODE_ID);
+	Assert(id >= 0 && id < PGSWEEP_MAX_NODE_IDS);
 	mask->bits[id / MASK_BITS] |= 1UL << (id % MASK_BITS);
 }
 
@@ -110,7 +109,7 @@ pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
 	/* the kernel takes one bit less than it is told */
 	if (mbind(start, npages * page_size, mode,
 			  mode == MPOL_DEFAULT ? NULL : mask.bits,
-			  mode == MPOL_DEFAULT ? 0 : MAX_NODE_ID + 2,
+			  mode == MPOL_DEFAULT ? 0 : PGSWEEP_MAX_NODE_IDS + 1,
 			  piece->touched ? MPOL_MF_MOVE : 0) != 0)
 		return errno;
 	return 0;
@@ -145,21 +144,9 @@ map_existing_pages(const PgSweepPiece *piece, char *start, int npages,
 	return n;
 }
 
-static void
-count_page(int node_id, uint64 *counts, uint64 *elsewhere)
-{
-	for (int node = 0; node < pgsweep_topology.nnodes; node++)
-		if (pgsweep_topology.node_id[node] == node_id)
-		{
-			counts[node]++;
-			return;
-		}
-	(*elsewhere)++;
-}
-
 int
 pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
-					uint64 *counts, uint64 *elsewhere, uint64 *untouched)
+					uint64 on_node[PGSWEEP_MAX_NODE_IDS], uint64 *untouched)
 {
 	void	   *pages[QUERY_PAGES];
 	int			status[QUERY_PAGES];
@@ -182,11 +169,11 @@ pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
 			return errno;
 		for (int i = 0; i < existing; i++)
 		{
-			/* swapped out since it was read */
-			if (status[i] < 0)
-				(*untouched)++;
+			/* negative: swapped out since it was read */
+			if (status[i] >= 0 && status[i] < PGSWEEP_MAX_NODE_IDS)
+				on_node[status[i]]++;
 			else
-				count_page(status[i], counts, elsewhere);
+				(*untouched)++;
 		}
 	}
 	return 0;
@@ -202,7 +189,7 @@ pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
 
 int
 pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
-					uint64 *counts, uint64 *elsewhere, uint64 *untouched)
+					uint64 on_node[PGSWEEP_MAX_NODE_IDS], uint64 *untouched)
 {
 	return ENOSYS;
 }

@@ -23,11 +23,10 @@
 #ifndef PGSWEEP_NUMA_H
 #define PGSWEEP_NUMA_H
 
-#include "lib/ilist.h"
-
 #pragma GCC visibility push(hidden)
 
 #define PGSWEEP_MAX_NODES	64	/* more than any machine that we know of */
+#define PGSWEEP_MAX_NODE_IDS 1024	/* the kernel's own limit (NODES_SHIFT) */
 #define PGSWEEP_MAX_CPUS	8192	/* the kernel's own limit (NR_CPUS) */
 
 /* Distances that numa(7) uses where the firmware says nothing */
@@ -90,8 +89,8 @@ typedef struct PgSweepPiece
 
 	/*
 	 * Has this page been given out?  For huge pages of a piece that is not
-	 * touched, of which the kernel does not tell without giving them out.
-	 * May say no where it cannot know; then such a page counts as untouched.
+	 * touched, of which the kernel does not tell without giving them out. May
+	 * say no where it cannot know; then such a page counts as untouched.
 	 */
 	bool		(*page_in_use) (const char *page, Size page_size);
 } PgSweepPiece;
@@ -120,14 +119,34 @@ extern char *pgsweep_whole_pages(const PgSweepPiece *piece, Size page_size,
 extern int	pgsweep_place_piece(const PgSweepPiece *piece, Size page_size);
 
 /*
- * Ask the kernel where those pages are (move_pages).  counts[node] is added to,
- * for each node index; *elsewhere for nodes that are not ours; *untouched for
- * pages that have not been given out yet, which they are not by this.  Returns
- * 0 or errno.  May be interrupted (ereport).
+ * Ask the kernel where those pages are (move_pages).  on_node[id] is added to for
+ * pages on the node of that number (the kernel's: it need not be one of ours);
+ * *untouched for pages that have not been given out yet, which they are not by
+ * this.  Returns 0 or errno.  May be interrupted (ereport).
  */
 extern int	pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
-								uint64 *counts, uint64 *elsewhere,
+								uint64 on_node[PGSWEEP_MAX_NODE_IDS],
 								uint64 *untouched);
+
+/* affinity.c */
+
+#define PGSWEEP_PROC_KINDS	6	/* of PGPROCs: clients, background workers,
+								 * ... */
+
+/*
+ * Become the one that chooses PGPROCs.  Returns false if the server has no such
+ * hook, or somebody else has taken it.  In the postmaster.
+ */
+extern bool pgsweep_install_proc_placement(void);
+
+/*
+ * Divide the PGPROCs among the nodes, and order the free lists so that processes
+ * get one of each node in turn.  In the postmaster, before there are any.
+ */
+extern void pgsweep_spread_procs(void);
+
+/* The node that the PGPROC of this number belongs to, after that */
+extern uint32 pgsweep_proc_node(int procno);
 
 #pragma GCC visibility pop
 

@@ -179,7 +179,7 @@ ask_libnuma(PgSweepTopology *t)
 		return false;
 	}
 
-	max_node = numa_max_node();
+	max_node = Min(numa_max_node(), PGSWEEP_MAX_NODE_IDS - 1);
 	allowed = numa_get_mems_allowed();
 	for (int id = 0; id <= max_node; id++)
 	{
