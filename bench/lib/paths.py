@@ -9,7 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-BENCH = BUILD / "bench"
+# Clusters and results. Elsewhere, if build/ is on a file system that is not fit
+# for them, such as a virtual machine's view of its host's.
+BENCH = Path(os.environ.get("SWEEP_BENCH_DIR") or BUILD / "bench")
 
 # A Unix socket's path must fit sockaddr_un.sun_path with its final zero byte.
 SOCKET_PATH_MAX = 107

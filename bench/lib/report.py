@@ -75,6 +75,14 @@ def table(headings, rows, title=None):
         say(line(row))
 
 
+def verdict(wanted):
+    """Say of each (is it met, what is wanted) whether it is; is all of it?"""
+    say()
+    for met, what in wanted:
+        say(f"{what}: {'met' if met else 'NOT MET'}")
+    return all(met for met, _ in wanted)
+
+
 def write_json(name, rows):
     """build/bench/NAME.json, an object a row."""
     make_bench_dir()
@@ -84,7 +92,7 @@ def write_json(name, rows):
     fresh.write_text(text)
     fresh.replace(path)
     say()
-    say(f"written: {path.relative_to(ROOT)}")
+    say(f"written: {os.path.relpath(path, ROOT)}")
 
 
 def run(main):

@@ -27,6 +27,7 @@ class Side:
     cluster: str
     strategy: str = None
     batch_size: int = None      # 0: automatic; None: of no interest
+    nodes: int = None           # as the strategy sees it; None: of no interest
 
 
 STOCK_SERVER = Side("stock server", STOCK)
@@ -36,6 +37,16 @@ SWEEP_STOCK = Side("pg_sweep stock", SWEEP, "stock")
 
 def batched(size):
     return Side(f"pg_sweep batched {size or 'auto'}", SWEEP, "batched", size)
+
+
+def partitioned(nodes=None):
+    """With automatic leases; nodes: as many as fake_nodes() pretends."""
+    return Side("pg_sweep partitioned", SWEEP, "partitioned", 0, nodes)
+
+
+def fake_nodes(nodes):
+    """The settings of a cluster that makes believe it has so many nodes."""
+    return {"pg_sweep.debug_numa_nodes": nodes}
 
 
 def preload(cluster):
@@ -116,6 +127,13 @@ def verify(side, session, version, capped=False):
         "SELECT state, note, strategy, batch_size FROM pg_sweep_status")
     must(f"pg_sweep_status.state (note: {note})", state, "ok")
     must("pg_sweep_status.strategy", strategy, side.strategy)
+    if side.nodes is not None:
+        nodes, partitions = map(int, session.row(
+            "SELECT nodes, partitions FROM pg_sweep_status"))
+        must("pg_sweep_status.nodes", nodes, side.nodes)
+        if partitions < nodes or partitions % nodes != 0:
+            must("pg_sweep_status.partitions", partitions,
+                 f"a multiple of {nodes}")
     if side.batch_size is not None:
         wait_until(session, "SHOW pg_sweep.batch_size", str(side.batch_size))
         if side.batch_size != 0 and not (capped
@@ -141,3 +159,27 @@ def atomics_per_allocation(before, after):
     if before is None or after is None or after[0] == before[0]:
         return None
     return (after[1] - before[1]) / (after[0] - before[0])
+
+
+def local_allocations(side, session):
+    """(from partitions on the node of who asked, all) since the reset; None
+    where there are no nodes."""
+    if side.nodes is None:
+        return None
+    return tuple(map(int, session.row("SELECT sum(local_allocations),"
+                                      " sum(allocations)"
+                                      " FROM pg_sweep_nodes")))
+
+
+def check_homes(side, workers):
+    """Are these sessions on the nodes 0, 1, .. in turn, and, those on different
+    nodes, in different partitions?"""
+    homes = [worker.row("SELECT node, home FROM pg_sweep_backends"
+                        " WHERE pid = pg_backend_pid()")
+             for worker in workers]
+    on_node = [{home for node, home in homes if node == str(i)}
+               for i in range(side.nodes)]
+    if (any(node != str(i % side.nodes) for i, (node, _) in enumerate(homes))
+            or len(set().union(*on_node)) < sum(map(len, on_node))):
+        raise BenchError("nodes and homes of the sessions are not what they"
+                         f" should be: {homes}")

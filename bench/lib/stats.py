@@ -43,6 +43,11 @@ class Samples:
             "ratio_max": max(ratios) if ratios else None,
         }
 
+    def configurations(self, metric):
+        """Those that there are samples of this metric of, as they came."""
+        return list(dict.fromkeys(where for name, where, _ in self.values
+                                  if name == metric))
+
     def rows(self):
         return [self.row(*key) for key in self.values]
 
