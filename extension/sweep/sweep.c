@@ -19,6 +19,7 @@
  * layout.h			how many partitions, and where they end
  * partitions.[ch]	the partitions, and who is at home in which
  * balance.[ch]		who takes whose requests: pure arithmetic
+ * transport.[ch]	which node's excess goes to which other node
  * plan.c			the same on this server's load, in the background writer
  * lru.c			the background writer's scan of one partition
  * free.c			is there a buffer without a page?

@@ -84,6 +84,49 @@ CREATE FUNCTION test_pg_sweep_shared_end(OUT hand int8, OUT distinct_used int8)
 AS '$libdir/test_pg_sweep_shared'
 LANGUAGE C VOLATILE STRICT;
 
+-- Plans of the balancer for cases that a seed and a number choose, against the
+-- linear program. violation is the first property that did not hold, NULL if all
+-- did. worst_*: what was sent between nodes, and that times distance, more than
+-- the least possible; in parts of all requests. The others count what the cases
+-- were (test_pg_sweep_balance.c).
+CREATE FUNCTION test_pg_sweep_balance(seed int8,
+									  first int8,
+									  number int4,
+									  code text DEFAULT 'pg_sweep',
+									  OUT violation text,
+									  OUT worst_remote float8,
+									  OUT worst_distance float8,
+									  OUT cases int8,
+									  OUT idle int8,
+									  OUT even int8,
+									  OUT local int8,
+									  OUT remote int8,
+									  OUT pivots int8,
+									  OUT targets int8)
+AS '$libdir/test_pg_sweep_balance'
+LANGUAGE C VOLATILE STRICT;
+
+-- The same for cycles of loads: uneven, even again, even with noise. total is
+-- of all requests of a cycle. NULL if all is well.
+CREATE FUNCTION test_pg_sweep_balance_cycles(partitions int4,
+											 total int8,
+											 code text DEFAULT 'pg_sweep')
+RETURNS text
+AS '$libdir/test_pg_sweep_balance'
+LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_pg_sweep_balance_codes()
+RETURNS SETOF text
+AS '$libdir/test_pg_sweep_balance'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- The average time of a plan.
+CREATE FUNCTION test_pg_sweep_balance_usec(partitions int4, nodes int4, plans int4)
+RETURNS float8
+AS '$libdir/test_pg_sweep_balance'
+LANGUAGE C VOLATILE STRICT;
+
 -- Runs a statement while the first blocks of a relation are pinned. Returns
 -- NULL if it went well, else "SQLSTATE: message" of its error.
 CREATE FUNCTION test_pg_sweep_hold_pins(rel regclass, blocks int4, statement text)
@@ -98,4 +141,8 @@ REVOKE ALL ON FUNCTION test_pg_sweep_lease_limit(int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_shared_begin(int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_shared_run(int8, int8, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_shared_end() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_balance(int8, int8, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_balance_cycles(int4, int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_balance_codes() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_balance_usec(int4, int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_hold_pins(regclass, int4, text) FROM PUBLIC;
