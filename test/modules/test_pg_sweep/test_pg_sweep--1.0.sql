@@ -127,9 +127,42 @@ RETURNS float8
 AS '$libdir/test_pg_sweep_balance'
 LANGUAGE C VOLATILE STRICT;
 
+-- Layouts of partitions for random pools, nodes and wishes, against what they
+-- must be by definition. violation is the first property that did not hold, NULL
+-- if all did; the others count what was exercised (test_pg_sweep_layout.c).
+CREATE FUNCTION test_pg_sweep_layout(seed int8,
+									 number int4,
+									 code text DEFAULT 'pg_sweep',
+									 OUT violation text,
+									 OUT cases int8,
+									 OUT fewer_than_nodes int8,
+									 OUT reduced int8,
+									 OUT rounded_up int8,
+									 OUT automatic int8,
+									 OUT single int8,
+									 OUT most int8,
+									 OUT off_grid int8,
+									 OUT with_head int8,
+									 OUT uneven int8)
+AS '$libdir/test_pg_sweep_layout'
+LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_pg_sweep_layout_codes()
+RETURNS SETOF text
+AS '$libdir/test_pg_sweep_layout'
+LANGUAGE C IMMUTABLE STRICT;
+
 -- Runs a statement while the first blocks of a relation are pinned. Returns
 -- NULL if it went well, else "SQLSTATE: message" of its error.
 CREATE FUNCTION test_pg_sweep_hold_pins(rel regclass, blocks int4, statement text)
+RETURNS text
+AS '$libdir/test_pg_sweep_pins'
+LANGUAGE C VOLATILE STRICT;
+
+-- The same while those buffers are pinned that have these numbers, from 0. They
+-- need not hold a page.
+CREATE FUNCTION test_pg_sweep_hold_buffers(buffers int4[], statement text)
 RETURNS text
 AS '$libdir/test_pg_sweep_pins'
 LANGUAGE C VOLATILE STRICT;
@@ -146,3 +179,6 @@ REVOKE ALL ON FUNCTION test_pg_sweep_balance_cycles(int4, int8, text) FROM PUBLI
 REVOKE ALL ON FUNCTION test_pg_sweep_balance_codes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_balance_usec(int4, int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_hold_pins(regclass, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_hold_buffers(int4[], text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_layout(int8, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_layout_codes() FROM PUBLIC;

@@ -12,10 +12,13 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -27,6 +30,7 @@ PG_MODULE_MAGIC_EXT(
 );
 
 PG_FUNCTION_INFO_V1(test_pg_sweep_hold_pins);
+PG_FUNCTION_INFO_V1(test_pg_sweep_hold_buffers);
 
 /*
  * Run a statement in a subtransaction.  Returns NULL if it went well, else
@@ -100,6 +104,65 @@ test_pg_sweep_hold_pins(PG_FUNCTION_ARGS)
 	for (int i = 0; i < blocks; i++)
 		ReleaseBuffer(buffers[i]);
 	relation_close(rel, AccessShareLock);
+
+	if (failure == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(failure));
+}
+
+/*
+ * Add to the shared pin count of a buffer, past this process' own bookkeeping.
+ * Unlike a pin by bufmgr.c, that works for a buffer without a page, too.
+ */
+static void
+add_pins(Datum *buffers, int n, bool add)
+{
+	for (int i = 0; i < n; i++)
+	{
+		BufferDesc *buf = GetBufferDescriptor(DatumGetInt32(buffers[i]));
+		uint32		state = LockBufHdr(buf);
+
+		UnlockBufHdr(buf, add ? state + BUF_REFCOUNT_ONE : state - BUF_REFCOUNT_ONE);
+	}
+}
+
+/*
+ * test_pg_sweep_hold_buffers(buffers, sql): run a statement while these buffers
+ * are pinned.
+ *
+ * run_statement() catches the statement's errors; only cancelling the query can
+ * get past it, in the subtransaction's own commands.
+ */
+Datum
+test_pg_sweep_hold_buffers(PG_FUNCTION_ARGS)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
+	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Datum	   *buffers;
+	int			n;
+	char	   *failure = NULL;
+
+	if (array_contains_nulls(array))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("buffer numbers must not be null")));
+	deconstruct_array_builtin(array, INT4OID, &buffers, NULL, &n);
+	for (int i = 0; i < n; i++)
+		if (DatumGetInt32(buffers[i]) < 0 || DatumGetInt32(buffers[i]) >= NBuffers)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("there is no buffer %d", DatumGetInt32(buffers[i]))));
+
+	add_pins(buffers, n, true);
+	PG_TRY();
+	{
+		failure = run_statement(sql);
+	}
+	PG_FINALLY();
+	{
+		add_pins(buffers, n, false);
+	}
+	PG_END_TRY();
 
 	if (failure == NULL)
 		PG_RETURN_NULL();
