@@ -5,7 +5,7 @@ default_variant = release
 sweep_tools := $(sweep_srcdir)/tools
 
 .PHONY: all server servers install uninstall installcheck demo check check-core \
-	check-long bench clean distclean help
+	check-numa check-long bench clean distclean help
 
 ifeq ($(PG_CONFIG),)
 
@@ -45,6 +45,9 @@ check:
 
 check-core:
 	@$(sweep_tools)/check-core $(if $(STRATEGIES),--strategies '$(STRATEGIES)') $(if $(SUITES),--suites '$(SUITES)')
+
+check-numa:
+	@$(sweep_tools)/check-numa $(if $(NODES),--nodes '$(NODES)') $(if $(PAGES),--pages '$(PAGES)') $(TESTS)
 
 check-long:
 	@$(sweep_tools)/check-long
