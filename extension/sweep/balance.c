@@ -309,6 +309,17 @@ pgsweep_plan_flows(const PgSweepBalanceInput *in, PgSweepFlowRow *rows)
 void
 pgsweep_damp_requests(double *smoothed, const uint64 *recent, uint32 nparts)
 {
+	double		was = 0;
+	double		is = 0;
+	double		scale;
+
 	for (uint32 i = 0; i < nparts; i++)
-		smoothed[i] = (smoothed[i] + recent[i]) / 2;
+	{
+		was += smoothed[i];
+		is += recent[i];
+	}
+	scale = was > 0 ? is / was : 0;
+
+	for (uint32 i = 0; i < nparts; i++)
+		smoothed[i] = (smoothed[i] * scale + recent[i]) / (was > 0 ? 2 : 1);
 }

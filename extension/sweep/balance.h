@@ -102,8 +102,10 @@ pgsweep_balance_tolerance(double fair_share)
 /*
  * Moving average of the requests of each partition, so that one cycle's noise
  * does not move buffers about: half of the former, half of the new.  After five
- * cycles of a new load 3 % of the old are left.  So after one of P partitions
- * had all requests, an even load of the same size is seen as even after about
+ * cycles of a new load 3 % of the old are left.  The former is scaled to the sum
+ * of the new, so that it is the distribution which is averaged: a heavy load
+ * must not be remembered for longer when a light one follows.  So after one of P partitions
+ * had all requests, an even load is seen as even after about
  * 6 + log2(P) cycles: within ten up to 16 partitions, twelve with 64.
  */
 extern void pgsweep_damp_requests(double *smoothed, const uint64 *recent, uint32 nparts);

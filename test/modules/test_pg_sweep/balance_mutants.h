@@ -507,6 +507,14 @@ damp_falls_only(double *smoothed, const uint64 *recent, uint32 nparts)
 		smoothed[i] = Max((double) recent[i], (smoothed[i] * 7 + recent[i]) / 8);
 }
 
+/* Half and half of the counts, so that a heavy load is remembered for longer */
+static void
+damp_counts(double *smoothed, const uint64 *recent, uint32 nparts)
+{
+	for (uint32 i = 0; i < nparts; i++)
+		smoothed[i] = (smoothed[i] + recent[i]) / 2;
+}
+
 #define REAL_CODE \
 	.even = load_is_even, \
 	.start = start_plan, \
@@ -554,6 +562,7 @@ static const BalanceCode balance_codes[] = {
 	{"not damped", REAL_CODE, .damp = damp_not},
 	{"damped for ever", REAL_CODE, .damp = damp_for_ever},
 	{"damped too slowly", REAL_CODE, .damp = damp_slowly},
+	{"damped by counts", REAL_CODE, .damp = damp_counts},
 	{"damped one way", REAL_CODE, .damp = damp_falls_only},
 };
 

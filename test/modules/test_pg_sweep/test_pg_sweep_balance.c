@@ -390,6 +390,17 @@ check_cycles(const BalanceCode *code, uint32 nparts, double total)
 	if (!all_identity(rows, nparts))
 		return violated("no identity %d cycles after the load became even", CYCLES_TO_IDENTITY);
 
+	/* nor how heavy it was */
+	for (cycle = 0; cycle < 20; cycle++)
+		if (!one_cycle(code, &bc, first * 1000, base * 1000, false, rows))
+			return false;
+	for (cycle = 0; cycle < CYCLES_TO_IDENTITY; cycle++)
+		if (!one_cycle(code, &bc, total / nparts, total / nparts, false, rows))
+			return false;
+	if (!all_identity(rows, nparts))
+		return violated("no identity %d cycles after a heavy load became light and even",
+						CYCLES_TO_IDENTITY);
+
 	for (cycle = 0; cycle < CYCLES_OF_NOISE; cycle++)
 	{
 		if (!one_cycle(code, &bc, total / nparts, total / nparts, true, rows))
@@ -400,19 +411,34 @@ check_cycles(const BalanceCode *code, uint32 nparts, double total)
 	return true;
 }
 
-/* By definition: half of what was, half of what is */
+/*
+ * By definition: half of the distribution that was, half of the one that is, of
+ * as many requests as there are now.
+ */
 static bool
 check_damping(const BalanceCode *code)
 {
 	for (int i = 0; i < 1000; i++)
 	{
-		double		was = pick_double() * pow(10, pick(12));
-		uint64		recent = pick(1000000);
-		double		smoothed = was;
+		double		magnitude = pow(10, pick(12));
+		double		was[2] = {pick_double() * magnitude, pick_double() * magnitude};
+		uint64		recent[2] = {pick(1000000), 1 + pick(1000000)};
+		double		sum = (double) recent[0] + recent[1];
+		double		smoothed[2] = {was[0], was[1]};
 
-		code->damp(&smoothed, &recent, 1);
-		if (fabs(smoothed - (was / 2 + recent / 2.0)) > 1e-12 * smoothed)
-			return violated("%g, then " UINT64_FORMAT ", is damped to %g", was, recent, smoothed);
+		if (i == 0)
+			was[0] = was[1] = smoothed[0] = smoothed[1] = 0;
+		code->damp(smoothed, recent, 2);
+		for (int p = 0; p < 2; p++)
+		{
+			double		share = recent[p] / sum;
+
+			if (i > 0)
+				share = (was[p] / (was[0] + was[1]) + share) / 2;
+			if (fabs(smoothed[p] - share * sum) > 1e-9 * sum)
+				return violated("%g of %g, then " UINT64_FORMAT " of %g, is damped to %g",
+								was[p], was[0] + was[1], recent[p], sum, smoothed[p]);
+		}
 	}
 	return true;
 }
