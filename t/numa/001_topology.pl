@@ -52,7 +52,7 @@ is($server->safe_psql('postgres', 'SELECT state FROM pg_sweep_status'),
 $server->command_ok(
 	[
 		'pgbench', '--initialize', '--quiet',
-		'--scale' => 10,
+		'--scale' => 3,
 		'--host' => $server->host,
 		'--port' => $server->port,
 		'postgres'
@@ -65,8 +65,8 @@ for my $strategy (strategies($server))
 		$server, "load_$strategy",
 		'--client' => $nodes,
 		'--jobs' => 2,
-		'--time' => 4);
-	is(wait_for_background($load, 4), 0, "$strategy: pgbench runs");
+		'--time' => 2);
+	is(wait_for_background($load, 2), 0, "$strategy: pgbench runs");
 	my ($tps) = slurp_file($load->{out}) =~ /^tps = (\S+)/m;
 	cmp_ok($tps // 0, '>', 0, "$strategy: transactions were made");
 	note("$strategy: $tps transactions/s") if defined $tps;
