@@ -36,7 +36,15 @@ RETURNS int8
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
+-- Holds the spinlock of core's freelist for so many milliseconds, to see who waits
+-- for it. size is that of 'Buffer Strategy Status' in pg_shmem_allocations.
+CREATE FUNCTION sweep_alloc_hold_freelist_lock(size int8, hold_ms int4)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
 REVOKE ALL ON FUNCTION sweep_alloc_run(int4, int8, int4, timestamptz) FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_exact(int8, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_preset(int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_drain_freelist() FROM PUBLIC;
+REVOKE ALL ON FUNCTION sweep_alloc_hold_freelist_lock(int8, int4) FROM PUBLIC;

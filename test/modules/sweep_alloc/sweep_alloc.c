@@ -42,6 +42,8 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/latch.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -60,6 +62,12 @@ PG_MODULE_MAGIC_EXT(
 /* The wait for start_at sleeps until this long before it, then spins. */
 #define SPIN_BEFORE_START_MS 5
 
+/*
+ * How long the spinlock may be held: far below the minute after which those who
+ * want it call it stuck and end the server.
+ */
+#define MAX_HOLD_MS 5000
+
 /* A start_at further away than this is taken for a mistake. */
 #define MAX_START_WAIT_MS 60000
 
@@ -67,6 +75,7 @@ PG_FUNCTION_INFO_V1(sweep_alloc_run);
 PG_FUNCTION_INFO_V1(sweep_alloc_exact);
 PG_FUNCTION_INFO_V1(sweep_alloc_preset);
 PG_FUNCTION_INFO_V1(sweep_alloc_drain_freelist);
+PG_FUNCTION_INFO_V1(sweep_alloc_hold_freelist_lock);
 
 /*
  * Turn a usage count from SQL into the bits of a buffer's state word.
@@ -283,4 +292,48 @@ sweep_alloc_drain_freelist(PG_FUNCTION_ARGS)
 	}
 
 	PG_RETURN_INT64(drained);
+}
+
+/*
+ * sweep_alloc_hold_freelist_lock - hold the spinlock of core's freelist
+ *
+ * Who takes that lock waits for as long; who allocates meanwhile does not take
+ * it.  The lock is the first member of what pg_shmem_allocations calls "Buffer
+ * Strategy Status"; the caller gives the size that the same view tells, because
+ * the structure is private to freelist.c.
+ *
+ * Nothing else may hold a spinlock for longer than a few instructions, let alone
+ * wait.  Those that want this one sleep between their tries.
+ */
+Datum
+sweep_alloc_hold_freelist_lock(PG_FUNCTION_ARGS)
+{
+	int64		size = PG_GETARG_INT64(0);
+	int32		hold_ms = PG_GETARG_INT32(1);
+	slock_t    *lock;
+	bool		found;
+	instr_time	start;
+	instr_time	elapsed;
+
+	if (hold_ms < 0 || hold_ms > MAX_HOLD_MS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the lock can be held for 0 to %d ms", MAX_HOLD_MS)));
+
+	/* an error if the size differs */
+	lock = ShmemInitStruct("Buffer Strategy Status", size, &found);
+	if (!found)
+		elog(ERROR, "the freelist's structure was not found");
+
+	SpinLockAcquire(lock);
+	INSTR_TIME_SET_CURRENT(start);
+	do
+	{
+		pg_usleep(1000);
+		INSTR_TIME_SET_CURRENT(elapsed);
+		INSTR_TIME_SUBTRACT(elapsed, start);
+	} while (INSTR_TIME_GET_MILLISEC(elapsed) < hold_ms);
+	SpinLockRelease(lock);
+
+	PG_RETURN_VOID();
 }

@@ -42,6 +42,14 @@ SELECT * FROM sweep_alloc_run(NULL, 10);
 SELECT * FROM sweep_alloc_run(0, 0);
 SELECT * FROM sweep_alloc_run(0, duration_ms => -1);
 SELECT * FROM sweep_alloc_run(0, 10, start_at => clock_timestamp() + interval '1 hour');
+SELECT sweep_alloc_hold_freelist_lock(1, 5001);
+SELECT sweep_alloc_hold_freelist_lock(1, -1);
+SELECT sweep_alloc_hold_freelist_lock(1, 0);
+
+-- A held spinlock is free again afterwards. The allocations below may need it.
+SELECT sweep_alloc_hold_freelist_lock(size, 1) FROM pg_shmem_allocations
+  WHERE name = 'Buffer Strategy Status';
+SELECT sweep_alloc_exact(10, 0);
 
 -- For superusers only.
 CREATE ROLE regress_sweep_alloc;
@@ -50,6 +58,7 @@ SELECT * FROM sweep_alloc_run(0, 10);
 SELECT sweep_alloc_exact(10, 0);
 SELECT sweep_alloc_preset(0);
 SELECT sweep_alloc_drain_freelist();
+SELECT sweep_alloc_hold_freelist_lock(1, 0);
 RESET ROLE;
 
 DROP ROLE regress_sweep_alloc;
