@@ -30,6 +30,9 @@ QUIET = {
 # Where the socket is if it is not below the cluster's folder.
 SOCKETS_NOTE = "socket-folder"
 
+# Of postmaster.pid, from 0, where the postmaster's state is.
+STATUS_LINE = 7
+
 _running = []
 _made = []
 
@@ -86,6 +89,37 @@ class Cluster:
 
     def start(self, **settings):
         """Start; keyword arguments overrule the cluster's settings."""
+        self._configure(settings)
+        _running.append(self)
+        self._pg_ctl("start", "-l", str(self.log))
+
+    def start_timed(self, **settings):
+        """The same; returns how many seconds it took until clients could
+        connect. (pg_ctl looks ten times a second only.)"""
+        self._configure(settings)
+        ready = self.data / "postmaster.pid"
+        _running.append(self)
+        begin = time.monotonic()
+        with open(self.log, "a") as log:
+            postmaster = subprocess.Popen(
+                [self.server.bin("postgres"), "-D", self.data],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True)
+        while True:
+            try:
+                lines = ready.read_text().splitlines()
+            except OSError:
+                lines = []
+            if len(lines) > STATUS_LINE and lines[STATUS_LINE].startswith(
+                    "ready"):
+                return time.monotonic() - begin
+            if postmaster.poll() is not None:
+                _running.remove(self)
+                raise BenchError("postgres did not start; the end of its"
+                                 f" log:\n{self._log_tail()}")
+            time.sleep(0.001)
+
+    def _configure(self, settings):
         self.sockets, self.sockets_temporary = socket_dir(self.dir / "sock")
         if self.sockets_temporary:
             (self.dir / SOCKETS_NOTE).write_text(f"{self.sockets}\n")
@@ -101,8 +135,6 @@ class Cluster:
         text = conf.read_text()
         if not text.endswith(include):
             conf.write_text(text + include)
-        _running.append(self)
-        self._pg_ctl("start", "-l", str(self.log))
 
     def stop(self, mode="fast"):
         for session in self.sessions:
@@ -142,11 +174,13 @@ class Cluster:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         if check and done.returncode != 0:
-            tail = ""
-            if self.log.exists():
-                tail = "\n".join(self.log.read_text().splitlines()[-15:])
             raise BenchError(f"pg_ctl {args[0]} of {self.data} failed;"
-                             f" the end of its log:\n{tail}")
+                             f" the end of its log:\n{self._log_tail()}")
+
+    def _log_tail(self):
+        if not self.log.exists():
+            return ""
+        return "\n".join(self.log.read_text().splitlines()[-15:])
 
     # -- talking
 
