@@ -162,7 +162,7 @@ choose_proc(dlist_head *freelist)
 		return first;
 
 	my_node = node_to_run_on();
-	if (proc_node == NULL)
+	if (PgSweep->placement.effective != PGSWEEP_PLACEMENT_PARTITION || proc_node == NULL)
 		return first;
 
 	dlist_foreach(iter, freelist)
