@@ -314,7 +314,7 @@ COMMENT ON COLUMN pg_sweep_residence.partition IS 'the partition that the blocks
 COMMENT ON COLUMN pg_sweep_residence.node IS 'the node that the pages are on; NULL: never used yet (of huge pages, also: not known to have been used)';
 COMMENT ON COLUMN pg_sweep_residence.wanted_node IS 'the node that pg_sweep.numa_placement wants them on; NULL: any';
 COMMENT ON COLUMN pg_sweep_residence.page_size IS 'bytes of a page';
-COMMENT ON COLUMN pg_sweep_residence.pages IS 'pages of which every byte belongs to what the row says; those at the edges are not counted';
+COMMENT ON COLUMN pg_sweep_residence.pages IS 'pages; one that two partitions or nodes share counts for the one that has more of it, and one that has other things in it, too, is not counted';
 COMMENT ON COLUMN pg_sweep_residence.bytes IS 'bytes of those pages';
 
 REVOKE ALL ON FUNCTION pg_sweep_get_residence() FROM PUBLIC;

@@ -47,33 +47,73 @@ block_page_in_use(const char *page, Size page_size)
 	return false;
 }
 
-static PgSweepPiece *
-add_piece(PgSweepPiece *piece, const char *what, int owner, int node,
-		  void *start, void *end)
+/*
+ * An array that is cut into pieces.
+ */
+typedef struct PlacedArray
 {
-	piece->what = what;
+	const char *what;
+	char	   *start;
+	Size		element;		/* bytes */
+	int			n;				/* elements */
+	bool		touched;
+} PlacedArray;
+
+/*
+ * Where the piece that begins with element i begins: at the page boundary that
+ * is nearest, so that a page that two pieces share belongs to the one that has
+ * more of it; but not before the first and not after the last page that lies
+ * wholly inside of the array.
+ */
+static char *
+cut_array(const PlacedArray *array, int i, Size page_size)
+{
+	char	   *first = (char *) TYPEALIGN(page_size, array->start);
+	char	   *end = (char *) TYPEALIGN_DOWN(page_size, array->start + array->n * array->element);
+	char	   *cut = (char *) TYPEALIGN_DOWN(page_size, array->start + i * array->element + page_size / 2);
+
+	if (end < first || i == 0)
+		return first;
+	if (i == array->n)
+		return end;
+	return Max(first, Min(cut, end));
+}
+
+/*
+ * The elements first .. end - 1.
+ */
+static PgSweepPiece *
+add_piece(PgSweepPiece *pieces, int *n, const PlacedArray *array,
+		  int owner, int node, int first, int end)
+{
+	PgSweepPiece *piece = &pieces[(*n)++];
+	Size		page_size = pgsweep_shmem_page_size();
+
+	piece->what = array->what;
 	piece->owner = owner;
 	piece->node = node;
-	piece->start = start;
-	piece->size = (char *) end - (char *) start;
-	piece->touched = true;
+	piece->start = cut_array(array, first, page_size);
+	piece->size = cut_array(array, end, page_size) - piece->start;
+	piece->touched = array->touched;
 	piece->page_in_use = NULL;
 	return piece;
 }
 
 static void
-add_buffers(PgSweepPiece *pieces, int *n, int owner, int node, uint32 first, uint32 end)
+add_buffers(PgSweepPiece *pieces, int *n, int owner, int node, int first, int end)
 {
-	PgSweepPiece *blocks;
+	const PlacedArray blocks = {PGSWEEP_PIECE_BLOCKS, BufferBlocks, BLCKSZ, NBuffers, false};
+	const PlacedArray descriptors = {"descriptors", (char *) BufferDescriptors,
+	sizeof(BufferDescPadded), NBuffers, true};
 
-	blocks = add_piece(&pieces[(*n)++], PGSWEEP_PIECE_BLOCKS, owner, node,
-					   BufferBlocks + (Size) first * BLCKSZ,
-					   BufferBlocks + (Size) end * BLCKSZ);
-	blocks->touched = false;
-	blocks->page_in_use = block_page_in_use;
+	add_piece(pieces, n, &blocks, owner, node, first, end)->page_in_use = block_page_in_use;
+	add_piece(pieces, n, &descriptors, owner, node, first, end);
+}
 
-	add_piece(&pieces[(*n)++], "descriptors", owner, node,
-			  &BufferDescriptors[first], &BufferDescriptors[end]);
+static int
+num_procs(void)
+{
+	return MaxBackends + NUM_AUXILIARY_PROCS + max_prepared_xacts;
 }
 
 /*
@@ -82,19 +122,13 @@ add_buffers(PgSweepPiece *pieces, int *n, int owner, int node, uint32 first, uin
 static void
 add_procs(PgSweepPiece *pieces, int *n, int node, int first, int end)
 {
-	PGPROC	   *procs = ProcGlobal->allProcs;
-	Size		stride = (char *) procs[1].fpLockBits - (char *) procs[0].fpLockBits;
-	char	   *locks = (char *) procs[0].fpLockBits;
+	const PGPROC *p = ProcGlobal->allProcs;
+	const PlacedArray procs = {"procs", (char *) p, sizeof(PGPROC), num_procs(), true};
+	const PlacedArray locks = {"fast-path locks", (char *) p[0].fpLockBits,
+	(char *) p[1].fpLockBits - (char *) p[0].fpLockBits, num_procs(), true};
 
-	add_piece(&pieces[(*n)++], "procs", -1, node, &procs[first], &procs[end]);
-	add_piece(&pieces[(*n)++], "fast-path locks", -1, node,
-			  locks + first * stride, locks + end * stride);
-}
-
-static int
-num_procs(void)
-{
-	return MaxBackends + NUM_AUXILIARY_PROCS + max_prepared_xacts;
+	add_piece(pieces, n, &procs, -1, node, first, end);
+	add_piece(pieces, n, &locks, -1, node, first, end);
 }
 
 /* Two for each partition, and two for each run of PGPROCs of a node */
@@ -334,7 +368,7 @@ pgsweep_place(void)
 		}
 		if (status->error == 0 && buffer_bytes == 0)
 			snprintf(status->note, sizeof(status->note),
-					 "no partition has a whole page of %zu kB", page_size / 1024);
+					 "no partition has most of a page of %zu kB", page_size / 1024);
 	}
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
