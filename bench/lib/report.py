@@ -92,7 +92,8 @@ def write_json(name, rows):
     fresh.write_text(text)
     fresh.replace(path)
     say()
-    say(f"written: {os.path.relpath(path, ROOT)}")
+    say("written: "
+        f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
 
 
 def run(main):
