@@ -158,13 +158,13 @@ pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
 		int			chunk = Min(npages - done, QUERY_PAGES);
 		int			existing;
 
+		CHECK_FOR_INTERRUPTS();
 		existing = map_existing_pages(piece, start + done * page_size, chunk,
 									  page_size, pages);
 		if (existing < 0)
 			return errno;
 		*untouched += chunk - existing;
 
-		/* checks for interrupts */
 		if (existing > 0 && pg_numa_query_pages(0, existing, pages, status) != 0)
 			return errno;
 		for (int i = 0; i < existing; i++)
