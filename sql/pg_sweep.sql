@@ -16,6 +16,10 @@ SELECT :'original' = :'original_again' AS "returned what was active";
 \d pg_sweep_status
 \d pg_sweep_strategies
 \d pg_sweep_backends
+\d pg_sweep_partitions
+\d pg_sweep_nodes
+\d pg_sweep_flows
+\d pg_sweep_residence
 
 SELECT p.oid::regprocedure AS function, p.prorettype::regtype AS result, p.proretset AS set,
        p.provolatile AS volatile, p.proparallel AS parallel, p.proisstrict AS strict
@@ -38,11 +42,12 @@ WHERE p.proname IN ('pg_sweep_set_strategy', 'pg_sweep_reset_stats')
   AND obj_description(p.oid, 'pg_proc') IS NULL;
 SELECT a.attrelid::regclass AS view, a.attname AS column
 FROM pg_attribute a
-WHERE a.attrelid IN ('pg_sweep_status'::regclass, 'pg_sweep_strategies'::regclass)
+WHERE a.attrelid IN (SELECT oid FROM pg_class
+                     WHERE relname LIKE 'pg\_sweep\_%' AND relkind = 'v' AND relname <> 'pg_sweep_backends')
   AND a.attnum > 0 AND col_description(a.attrelid, a.attnum) IS NULL
-ORDER BY 1, a.attnum;
+ORDER BY a.attrelid::regclass::text COLLATE "C", a.attnum;
 SELECT c.relname FROM pg_class c
-WHERE c.relname LIKE 'pg_sweep%' AND c.relkind = 'v' AND obj_description(c.oid, 'pg_class') IS NULL;
+WHERE c.relname LIKE 'pg\_sweep\_%' AND c.relkind = 'v' AND obj_description(c.oid, 'pg_class') IS NULL;
 
 --
 -- Parameters
@@ -56,6 +61,17 @@ SET pg_sweep.batch_size = 16;
 ALTER SYSTEM SET pg_sweep.strategy = 'clock';
 ALTER SYSTEM SET pg_sweep.batch_size = -1;
 ALTER SYSTEM SET pg_sweep.batch_size = 1025;
+SET pg_sweep.partitions = 4;
+SET pg_sweep.balance = off;
+SET pg_sweep.debug_numa_nodes = 2;
+ALTER SYSTEM SET pg_sweep.partitions = 65;
+ALTER SYSTEM SET pg_sweep.numa_placement = 'local';
+ALTER SYSTEM SET pg_sweep.backend_affinity = 'on';
+ALTER SYSTEM SET pg_sweep.debug_numa_nodes = 65;
+-- for tests, a session may choose its node, if there are pretended ones
+SET pg_sweep.debug_node = 64;
+SET pg_sweep.debug_node = 63;
+RESET pg_sweep.debug_node;
 -- the prefix is reserved: a misspelt name is an error, not a placeholder
 SET pg_sweep.batchsize = 16;
 
@@ -69,16 +85,29 @@ SET ROLE regress_sweep_user;
 SELECT strategy FROM pg_sweep_status;
 SELECT strategy FROM pg_sweep_strategies;
 SELECT pid FROM pg_sweep_backends;
+SELECT partition FROM pg_sweep_partitions;
+SELECT node FROM pg_sweep_nodes;
+SELECT weight FROM pg_sweep_flows;
+SELECT pages FROM pg_sweep_residence;
 SELECT pg_sweep_get_status();
 SELECT pg_sweep_get_strategies();
 SELECT pg_sweep_get_backends();
+SELECT pg_sweep_get_partitions();
+SELECT pg_sweep_get_nodes();
+SELECT pg_sweep_get_flows();
+SELECT pg_sweep_get_residence();
 SELECT pg_sweep_set_strategy('batched');
 SELECT pg_sweep_reset_stats();
+SET pg_sweep.debug_node = 0;
 
 SET ROLE regress_sweep_monitor;
 SELECT state, strategy FROM pg_sweep_status;
 SELECT strategy, active FROM pg_sweep_strategies ORDER BY strategy;
 SELECT count(*) > 0 AS some FROM pg_sweep_backends;
+SELECT count(*) > 0 AS some FROM pg_sweep_partitions;
+SELECT count(*) > 0 AS some FROM pg_sweep_nodes;
+SELECT count(*) > 0 AS some FROM pg_sweep_flows;
+SELECT count(*) >= 0 AS answered FROM pg_sweep_residence;
 SELECT pg_sweep_set_strategy('batched');
 SELECT pg_sweep_reset_stats();
 
@@ -120,6 +149,15 @@ ROLLBACK;
 SELECT strategy FROM pg_sweep_status;
 SELECT strategy, active FROM pg_sweep_strategies ORDER BY strategy;
 
+-- "auto" is whichever suits the machine, with a reason; a name needs none
+SELECT pg_sweep_set_strategy('AUTO');
+SELECT strategy IN ('batched', 'partitioned') AS strategy, reason LIKE strategy || ': %' AS reason
+FROM pg_sweep_status;
+SELECT pg_sweep_set_strategy('Partitioned') IS NOT NULL AS partitioned;
+SELECT strategy, reason FROM pg_sweep_status;
+SELECT pg_sweep_set_strategy('batched');
+SELECT strategy, reason FROM pg_sweep_status;
+
 -- NULL is nothing, and changes nothing
 SELECT pg_sweep_set_strategy(NULL) IS NULL AS is_null;
 
@@ -155,6 +193,47 @@ SELECT state, note, server_api, strategy,
        active_since <= now() AS active_since,
        stats_reset <= now() AS stats_reset
 FROM pg_sweep_status;
+SELECT partitions BETWEEN 1 AND 64 AS partitions,
+       partitions_configured = current_setting('pg_sweep.partitions')::int AS partitions_configured,
+       nodes BETWEEN 1 AND 64 AS nodes,
+       numa_placement IN ('off', 'interleave', 'partition') AS numa_placement,
+       numa_placement_configured = current_setting('pg_sweep.numa_placement') AS numa_placement_configured,
+       numa_placement_time >= '0' AS numa_placement_time
+FROM pg_sweep_status;
+
+--
+-- Partitions
+--
+-- they are the pool, one after the other
+SELECT count(*) = (SELECT partitions FROM pg_sweep_status) AS partitions,
+       min(partition) = 0 AND max(partition) = count(*) - 1 AS numbered,
+       min(first_buffer) = 0 AS first,
+       bool_and(next = first_buffer + num_buffers OR next IS NULL) AS adjoining,
+       sum(num_buffers) = (SELECT buffers FROM pg_sweep_status) AS pool,
+       bool_and(hand BETWEEN first_buffer AND first_buffer + num_buffers - 1) AS hands,
+       bool_and(passes >= 0 AND requests >= 0 AND allocations >= 0 AND redirected_in >= 0 AND redirected_out >= 0
+                AND local_allocations >= 0 AND evictions >= 0) AS counters,
+       bool_and(coalesce(life_expectancy > '0', true)) AS life_expectancy
+FROM (SELECT *, lead(first_buffer) OVER (ORDER BY partition) AS next FROM pg_sweep_partitions) AS p;
+-- and the nodes'
+SELECT count(*) = (SELECT nodes FROM pg_sweep_status) AS nodes,
+       sum(partitions) = (SELECT partitions FROM pg_sweep_status) AS partitions,
+       sum(buffers) = (SELECT buffers FROM pg_sweep_status) AS buffers,
+       sum(cpus) > 0 AS cpus,
+       round(sum(fair_share_percent)) = 100 AS fair_share,
+       bool_and(local_percent >= 0) IS NOT FALSE AS local_percent
+FROM pg_sweep_nodes;
+SELECT count(*) AS "partitions of unknown nodes"
+FROM pg_sweep_partitions WHERE node NOT IN (SELECT node FROM pg_sweep_nodes);
+-- where requests go
+SELECT bool_and(sum = 1) AS "add up to 1", bool_and(min > 0) AS "no zeroes",
+       count(*) = (SELECT partitions FROM pg_sweep_status) AS all
+FROM (SELECT sum(weight), min(weight) FROM pg_sweep_flows GROUP BY from_partition) AS f;
+SELECT count(*) AS "not as pg_sweep_partitions says"
+FROM pg_sweep_flows f
+JOIN pg_sweep_partitions a ON a.partition = from_partition
+JOIN pg_sweep_partitions b ON b.partition = to_partition
+WHERE a.node <> from_node OR b.node <> to_node OR distance < 10 OR (from_node = to_node AND distance <> 10);
 
 --
 -- Counting. One row a page, so that each one is an allocation.
@@ -209,7 +288,7 @@ BEGIN
     RAISE NOTICE 'tickets do not add up: % became %', before, not_accounted();
 END $$;
 
--- allocate until a lease is left over
+-- allocate until a lease is left over, which those of one buffer never are
 DO $$
 BEGIN
     FOR i IN 1..100 LOOP
@@ -217,7 +296,8 @@ BEGIN
         EXIT WHEN (SELECT lease_left > 0 FROM me);
     END LOOP;
 END $$;
-SELECT lease_left > 0 AS "has a lease" FROM me;
+SELECT lease_left > 0 AS left_over FROM me \gset
+SELECT :'left_over' OR batch_size = 1 AS "has a lease" FROM pg_sweep_status;
 
 -- under "stock": core counts allocations and ticks, nothing else
 SELECT pg_sweep_set_strategy('stock');
@@ -237,7 +317,34 @@ FROM pg_sweep_strategies WHERE strategy = 'batched';
 -- the lease of before the switches is dropped at the next allocation
 SELECT pg_sweep_set_strategy('batched');
 INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 10);
-SELECT strategy, leases > 0 AS leases, leases_expired, buffers_expired > 0 AS buffers_expired FROM me;
+SELECT strategy, leases > 0 AS leases, leases_expired = (:'left_over'::bool)::int AS leases_expired,
+       (buffers_expired > 0) = :'left_over' AS buffers_expired FROM me;
+
+-- under "partitioned": the process has a home, and the partitions count
+SELECT pg_sweep_set_strategy('partitioned');
+SELECT pg_sweep_reset_stats() IS NOT NULL AS reset;
+INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 500);
+SELECT me.strategy, me.allocations >= 500 AS allocations, me.leases > 0 AS leases,
+       me.home = p.partition AND me.node = p.node AS home,
+       (SELECT sum(requests) >= 500 AND sum(allocations) >= 500 FROM pg_sweep_partitions) AS counted,
+       (SELECT sum(allocations) >= 500 FROM pg_sweep_nodes) AS on_nodes
+FROM me LEFT JOIN pg_sweep_partitions p ON p.partition = me.home;
+SELECT s.active, s.switches, s.allocations >= me.allocations AS allocations,
+       s.shared_atomics = s.leases AS shared_atomics
+FROM pg_sweep_strategies s, me WHERE s.strategy = 'partitioned';
+SELECT pg_sweep_set_strategy('batched');
+INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 10);
+SELECT strategy, node, home FROM me;
+
+-- Where pages are: of what the kernel knows of, no more than there is. Once asked,
+-- pg_sweep_nodes has the sum. (Some kernels and containers do not tell.)
+SELECT coalesce(sum(bytes) FILTER (WHERE what = 'blocks'), 0)
+           <= (SELECT (buffers + 512) * current_setting('block_size')::int8 FROM pg_sweep_status) AS blocks,
+       bool_and(pages > 0 AND page_size > 0 AND bytes > 0) IS NOT FALSE AS sizes,
+       bool_and(partition IN (SELECT partition FROM pg_sweep_partitions)) IS NOT FALSE AS partitions
+FROM pg_sweep_residence;
+SELECT bool_and(residence_asked_at IS NULL OR residence_asked_at <= now()) AS residence_asked_at
+FROM pg_sweep_nodes;
 
 -- A reset is pg_sweep's own, and pg_stat_bgwriter counts under every strategy.
 -- The background writer reports at the end of its cycles.
