@@ -161,8 +161,8 @@ CREATE VIEW pg_sweep_backends AS
 COMMENT ON VIEW pg_sweep_backends IS 'a row a process that has allocated a buffer: its own counters since it began, or since stats_reset; those that core does not count for "stock" count its other strategies only';
 COMMENT ON COLUMN pg_sweep_backends.strategy IS 'the strategy of its last allocation';
 COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers of its lease not looked at yet';
-COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node it was on when it took its last lease; NULL unless the strategy is partitioned';
-COMMENT ON COLUMN pg_sweep_backends.home IS 'its home partition at that time';
+COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node of its home partition; NULL unless the strategy is partitioned';
+COMMENT ON COLUMN pg_sweep_backends.home IS 'the partition it was at home in when it took its last lease';
 
 CREATE FUNCTION pg_sweep_get_partitions(
     OUT partition int4,
@@ -198,7 +198,7 @@ COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes at home elsewhere';
 COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, those for processes on the partition''s node';
 COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
-COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'for how long a page stays that nobody uses again, at the rate of about the last minute; NULL if nothing is evicted';
+COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'for how long a page stays that nobody uses again, at the rate of about the last minute; NULL if nothing is evicted by strategy partitioned';
 
 CREATE FUNCTION pg_sweep_get_nodes(
     OUT node int4,
@@ -256,7 +256,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_flows AS
     SELECT * FROM pg_sweep_get_flows();
 
-COMMENT ON VIEW pg_sweep_flows IS 'the plan in force: where the requests of each partition are sent; weights of a partition add up to 1';
+COMMENT ON VIEW pg_sweep_flows IS 'the plan of strategy partitioned, in force while that is active: where the requests of each partition are sent; weights of a partition add up to 1';
 COMMENT ON COLUMN pg_sweep_flows.weight IS 'fraction of the requests of from_partition that to_partition serves';
 COMMENT ON COLUMN pg_sweep_flows.distance IS 'of the two nodes, as numa_distance has it; 10 is the same node';
 

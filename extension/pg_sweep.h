@@ -110,6 +110,8 @@ typedef struct PgSweepItinerary
 {
 	uint32		draw;			/* for flows; low 16 bits are the last number */
 	uint32		look_round;		/* partition to be compared with next */
+	uint32		hops;			/* partitions that this walk has left, because
+								 * all that it found there was pinned */
 	uint32		home;			/* when the lease was taken */
 	uint32		target;			/* partition of the lease */
 	bool		noting;			/* home and target mean something */
@@ -195,6 +197,7 @@ typedef struct PgSweepPlan
 	bool		balanced;		/* pg_sweep.balance */
 	uint64		plans;			/* made since start */
 	uint64		base_ticket[PGSWEEP_MAX_PARTITIONS];	/* hands at that time */
+	float		ticks_per_victim[PGSWEEP_MAX_PARTITIONS];	/* up to then; >= 1 */
 	PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
 } PgSweepPlan;
 
@@ -277,7 +280,7 @@ typedef struct PgSweepShared
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	PgSweepPlan plan;
 
-	PgSweepSlotPadded slots[FLEXIBLE_ARRAY_MEMBER];
+	PgSweepSlotPadded slots[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 } PgSweepShared;
 
 /* shmem.c; NULL unless preloaded into a server that has the patches */

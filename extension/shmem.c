@@ -38,6 +38,11 @@ num_slots(void)
 static Size
 part_counters_offset(void)
 {
+	StaticAssertStmt(offsetof(PgSweepShared, slots) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not begin at a cache line");
+	StaticAssertStmt(sizeof(PgSweepSlotPadded) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not end at a cache line");
+
 	return add_size(offsetof(PgSweepShared, slots),
 					mul_size(num_slots(), sizeof(PgSweepSlotPadded)));
 }

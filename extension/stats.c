@@ -53,22 +53,55 @@ pgsweep_sum_counters(PgSweepCounters *totals)
 }
 
 /*
- * A slot's counters of partitions, what its present lease has given included.
+ * What a slot's present lease has given, and has not been noted.
  *
- * In an order that may miss what is being noted this moment, a lease at most,
- * but counts nothing twice: counters first, then how far they go.  Pairs with
- * pgsweep_note_lease().
+ * Whatever its owner does meanwhile, no difference is negative: what is
+ * subtracted is read first, and both only grow.  A failed allocation is counted
+ * as an allocation first, and so read last.
+ */
+static void
+add_present_lease(PgSweepPartCounters *totals, const PgSweepSlot *slot)
+{
+	const volatile PgSweepItinerary *it = &slot->itinerary;
+	const volatile PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
+	uint32		home = it->home;
+	uint32		target = it->target;
+	uint64		allocations = it->noted_allocations;
+	uint64		failed = it->noted_failed;
+	uint64		evictions = it->noted_evictions;
+	uint64		found;
+
+	pg_read_barrier();			/* against reading ahead; pairs with nothing */
+	failed = count->failed - failed;
+	evictions = count->evictions - evictions;
+	pg_read_barrier();			/* the same */
+	allocations = count->allocations - allocations;
+	found = allocations - Min(failed, allocations);
+
+	totals[home].requests += allocations;
+	totals[target].allocations += found;
+	totals[target].evictions += Min(evictions, found);
+	if (home != target)
+	{
+		totals[home].redirected_out += found;
+		totals[target].redirected_in += found;
+	}
+	if (PgSweep->parts[home].node == PgSweep->parts[target].node)
+		totals[target].local += found;
+}
+
+/*
+ * A slot's counters of partitions.  The counters first, then how far they go:
+ * what its owner notes in between is missed, a lease at most, and not counted
+ * twice.
  */
 static void
 add_partitions(PgSweepPartCounters *totals, const PgSweepSlot *slot)
 {
 	const volatile PgSweepPartCounters *parts = pgsweep_part_counters(slot);
-	const volatile PgSweepItinerary *it = &slot->itinerary;
-	const volatile PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
-	PgSweepPartCounters *home;
-	PgSweepPartCounters *target;
-	uint64		requests;
-	uint64		found;
+
+	if (!*(const volatile bool *) &slot->itinerary.noting)
+		return;					/* has never had a lease of a partition */
 
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
 	{
@@ -79,24 +112,8 @@ add_partitions(PgSweepPartCounters *totals, const PgSweepSlot *slot)
 		totals[i].local += parts[i].local;
 		totals[i].evictions += parts[i].evictions;
 	}
-
-	if (!it->noting)
-		return;
 	pg_read_barrier();			/* pairs with pgsweep_note_lease() */
-	requests = count->allocations - it->noted_allocations;
-	found = requests - (count->failed - it->noted_failed);
-	home = &totals[it->home];
-	target = &totals[it->target];
-	home->requests += requests;
-	target->allocations += found;
-	target->evictions += count->evictions - it->noted_evictions;
-	if (home != target)
-	{
-		home->redirected_out += found;
-		target->redirected_in += found;
-	}
-	if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
-		target->local += found;
+	add_present_lease(totals, slot);
 }
 
 /*

@@ -82,15 +82,16 @@ extern void pgsweep_plan_flows(const PgSweepBalanceInput *in, PgSweepFlowRow *ro
 /*
  * How far a partition's requests may be from its fair share for the load to
  * count as even.  Two per cent are not worth a flow.  And n events that come at
- * random times come n plus or minus sqrt(n) times, which must not make flows:
- * twice that, as the average over cycles has less noise than one cycle.
+ * random times come n plus or minus sqrt(n) times, which must not make flows.
+ * Requests come in lumps, as a query needs many pages: four times that is about
+ * what lumps of 30 do to the average over cycles.
  */
 #define PGSWEEP_BALANCE_TOLERANCE	0.02
 
 static inline double
 pgsweep_balance_tolerance(double fair_share)
 {
-	return PGSWEEP_BALANCE_TOLERANCE * fair_share + 2 * sqrt(fair_share);
+	return PGSWEEP_BALANCE_TOLERANCE * fair_share + 4 * sqrt(fair_share);
 }
 
 /*

@@ -44,8 +44,9 @@ batched_lru_scan(struct WritebackContext *wb_context, bool fresh,
 
 	if (fresh)
 		lru.valid = false;
-	return pgsweep_lru_scan_partition(&lru, &PgSweep->pool, wb_context,
-									  recent_alloc, max_pages, wrote);
+	pgsweep_lru_begin(&lru, &PgSweep->pool, recent_alloc);
+	pgsweep_lru_clean(&lru, &PgSweep->pool, wb_context, max_pages, wrote);
+	return pgsweep_lru_end(&lru, &PgSweep->pool);
 }
 
 const PgSweepStrategyRoutine pgsweep_batched_strategy = {

@@ -3,15 +3,17 @@
  * lru.c
  *	  The background writer's scan of one partition, ahead of its hand.
  *
+ * In three steps, so that several partitions can share the pages that may be
+ * written in one cycle.
+ *
  * The same feedback as core's BgBufferSync(), so that bgwriter_delay,
  * bgwriter_lru_maxpages and bgwriter_lru_multiplier mean what they mean there:
  * estimate what will be allocated until the next cycle, and clean until that
  * many reusable buffers lie between the hand and the cleaning point.  A 64-bit
  * ticket for both makes "how far ahead" a subtraction.
  *
- * The hand runs ahead of the buffers really looked at by what is leased, an
- * eighth of the pool at most (batch.h); the writer counts from the hand.  And
- * the hand moves by whole leases: on an idle server it stands still for many
+ * The hand runs ahead of the buffers really looked at by what is leased
+ * (batch.h); the writer counts from the hand.  And the hand moves by whole leases: on an idle server it stands still for many
  * allocations and then jumps.  So the density of reusable buffers is sampled
  * over the time between two moves, however many cycles that is.  It is the
  * density in terms of the hand: what leases drop counts as passed over, because
@@ -68,23 +70,14 @@ wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
 }
 
 /*
- * One cycle.  *wrote is both the pages written so far in this cycle, by the
- * scans of other partitions, and the result.  Returns true if nothing was
- * allocated and the cleaning point is a whole lap ahead of the hand.
+ * Begin a cycle: where is the hand, and how far ahead of it is there something
+ * to do?
  */
-bool
-pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
-						   struct WritebackContext *wb_context,
-						   uint32 recent_alloc, int max_pages, int *wrote)
+void
+pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part, uint32 recent_alloc)
 {
 	uint64		hand = pgsweep_hand_read(part);
-	uint64		lap = hand + part->num_buffers;
-	uint64		start;
 	uint64		moved;
-	uint32		offset;
-	uint32		found = 0;
-	double		reusable;
-	double		wanted;
 
 	if (!lru->valid)
 	{
@@ -105,15 +98,31 @@ pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
 		lru->alloc_since_move = 0;
 	}
 
-	start = lru->next_clean;
-	reusable = (start - hand) / lru->smoothed_density;
-	wanted = wanted_ahead(lru, part->num_buffers, recent_alloc, reusable);
+	lru->start = lru->next_clean;
+	lru->lap = hand + part->num_buffers;
+	lru->idle = lru->start == lru->lap && recent_alloc == 0;
+	lru->reusable = (lru->start - hand) / lru->smoothed_density;
+	lru->wanted = wanted_ahead(lru, part->num_buffers, recent_alloc, lru->reusable);
+}
 
-	offset = (uint32) (start % part->num_buffers);
-	while (lru->next_clean < lap && reusable + found < wanted && *wrote < max_pages)
+/*
+ * Clean, until what is wanted is there, or limit pages are written; *wrote is
+ * what has been in this cycle, and is added to.  Returns true if it was the
+ * limit; another call goes on.
+ */
+bool
+pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
+				  struct WritebackContext *wb_context, int limit, int *wrote)
+{
+	uint32		offset = (uint32) (lru->next_clean % part->num_buffers);
+
+	while (lru->next_clean < lru->lap && lru->reusable < lru->wanted)
 	{
-		int			done = SyncOneBuffer((int) (part->first_buffer + offset),
-										 true, wb_context);
+		int			done;
+
+		if (*wrote >= limit)
+			return true;
+		done = SyncOneBuffer((int) (part->first_buffer + offset), true, wb_context);
 
 		lru->next_clean++;
 		if (++offset == part->num_buffers)
@@ -121,12 +130,25 @@ pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
 		if (done & BUF_WRITTEN)
 			(*wrote)++;
 		if (done & (BUF_WRITTEN | BUF_REUSABLE))
-			found++;
+		{
+			lru->found++;
+			lru->reusable++;
+		}
 	}
+	return false;
+}
 
+/*
+ * End the cycle.  Returns true if nothing was allocated and the cleaning point
+ * was a whole lap ahead of the hand already.
+ */
+bool
+pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part)
+{
 	/* What was scanned says how dense reusable buffers are, too */
-	if (lru->next_clean > start && found > 0)
-		smooth(&lru->smoothed_density, (double) (lru->next_clean - start) / found);
-
-	return start == lap && recent_alloc == 0;
+	if (lru->next_clean > lru->start && lru->found > 0)
+		smooth(&lru->smoothed_density,
+			   (double) (lru->next_clean - lru->start) / lru->found);
+	lru->found = 0;
+	return lru->idle;
 }

@@ -14,10 +14,12 @@
  *
  * - the plan, made by the background writer from the requests of the last
  *	 cycles: most leases come from home, the rest go where there is room;
- * - until there is a new plan, no hand runs ahead of the others by more than
- *	 PGSWEEP_AHEAD_FRACTION of a lap: a burst between two cycles, or one busy
- *	 backend while the background writer sleeps, gets the whole pool, too;
- * - a walk that finds nothing but pins goes on to the next nearest partition.
+ * - until there is a new plan, a partition that has given out many more buffers
+ *	 than another since the last one lets that go first: a burst between two
+ *	 cycles, or one busy backend while the background writer sleeps, gets the
+ *	 whole pool, too;
+ * - a walk that finds nothing but pins goes on to the next nearest partition,
+ *	 and so on, lease by lease.
  *
  * IDENTIFICATION
  *	  extension/sweep/partitioned.c
@@ -32,13 +34,16 @@
 #include "sweep/walk.h"
 
 /*
- * How far a hand may get ahead of another one, as a fraction of a lap, counted
- * from the last plan.  That much of its partition may be replaced before its
- * turn.  On the other hand, hands of partitions that are equally busy drift
- * apart by chance, and each correction is a lease from afar; a sixteenth of the
- * smallest useful partition (1024 buffers) is one full lease.
+ * How many allocations more than another one a partition may make between two
+ * plans: its number of buffers divided by this.  That much of it may be replaced
+ * before its turn; so one backend that reads a table of nearly nine tenths of an
+ * empty pool keeps all of it, whatever the background writer does.  Less would
+ * hit partitions that are equally busy: their allocations come in bursts (a
+ * query reads many pages), and each correction is a lease from afar.  With a
+ * sixteenth, 15 % of an even load went to other nodes (128 MB, four nodes, 8000
+ * allocations a second).
  */
-#define PGSWEEP_AHEAD_FRACTION	16
+#define PGSWEEP_AHEAD_DIVISOR	8
 
 /*
  * So many pinned buffers in a row, and the next lease is taken elsewhere.  Few
@@ -52,8 +57,9 @@
  * allocations is the number that the process has made of all leases.
  *
  * By the lease and not by the allocation, which would cost each of them several
- * stores.  The counters first, then how far they go: a reader in between misses
- * some rather than counting them twice.  Pairs with pgsweep_sum_partitions().
+ * stores.  How far the counters go is written first, then the counters: a
+ * reader in between misses the lease, and never counts it twice.  The barrier
+ * pairs with the first one in add_partitions() in stats.c.
  */
 void
 pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
@@ -62,6 +68,12 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 	PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
 	uint64		requests = allocations - it->noted_allocations;
 	uint64		found = requests - (count->failed - it->noted_failed);
+	uint64		evictions = count->evictions - it->noted_evictions;
+
+	it->noted_allocations = allocations;
+	it->noted_failed = count->failed;
+	it->noted_evictions = count->evictions;
+	pg_write_barrier();
 
 	if (it->noting)
 	{
@@ -71,7 +83,7 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 
 		home->requests += requests;
 		target->allocations += found;
-		target->evictions += count->evictions - it->noted_evictions;
+		target->evictions += evictions;
 		if (it->home != it->target)
 		{
 			home->redirected_out += found;
@@ -80,11 +92,6 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 		if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
 			target->local += found;
 	}
-
-	pg_write_barrier();
-	it->noted_allocations = allocations;
-	it->noted_failed = count->failed;
-	it->noted_evictions = count->evictions;
 }
 
 /*
@@ -112,14 +119,21 @@ follow_plan(PgSweepItinerary *it, const PgSweepFlowRow *row)
 }
 
 /*
- * How far a hand has come since the last plan.  (Signed, because there may be a
- * new plan between the two reads.)
+ * How much of a partition has been given out since the last plan, by the way of
+ * its hand.  1 is as many allocations as it has buffers.  (The difference is
+ * signed because there may be a new plan between the two reads.)
+ *
+ * Allocations and not ticks: where pages are used much, the hand goes further
+ * for each victim, and should.
  */
-static inline int64
-advance(uint32 partition)
+static inline double
+given_out(uint32 partition)
 {
-	return (int64) (pgsweep_hand_read(&PgSweep->parts[partition]) -
-					PgSweep->plan.base_ticket[partition]);
+	PgSweepPartition *part = &PgSweep->parts[partition];
+	int64		ticks = (int64) (pgsweep_hand_read(part) -
+								 PgSweep->plan.base_ticket[partition]);
+
+	return ticks / ((double) PgSweep->plan.ticks_per_victim[partition] * part->num_buffers);
 }
 
 /*
@@ -138,20 +152,17 @@ far_since_plan(uint32 partition)
 
 /*
  * Compare a partition with one other, another one each time, and take the lease
- * from that if this one's hand is ahead of it.  One look at each of two is
- * enough to keep all of them together (the power of two choices), and is one
- * line read a lease, of those that the hand's owners write.
+ * from that if this one has given out more.  One look at each of two is enough
+ * to keep all of them together (the power of two choices), and is one line read
+ * a lease, of those that the hand's owners write.
  */
 static pg_noinline uint32
 hold_back(PgSweepItinerary *it, uint32 partition)
 {
 	uint32		other = it->look_round++ % PgSweep->num_partitions;
-	double		size = PgSweep->parts[partition].num_buffers;
-	double		ahead;
 
-	ahead = advance(partition) -
-		advance(other) * (size / PgSweep->parts[other].num_buffers);
-	return ahead > size / PGSWEEP_AHEAD_FRACTION ? other : partition;
+	return given_out(partition) - given_out(other) > 1.0 / PGSWEEP_AHEAD_DIVISOR ?
+		other : partition;
 }
 
 /*
@@ -172,9 +183,10 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 	target = follow_plan(it, &plan->rows[home]);
 	if (unlikely(far_since_plan(target)) && plan->balanced)
 		target = hold_back(it, target);
-	if (unlikely(pinned_run >= PGSWEEP_PINNED_RUN))
-		target = pgsweep_nth_nearest(home, pinned_run / PGSWEEP_PINNED_RUN %
-									 PgSweep->num_partitions);
+	if (likely(pinned_run < PGSWEEP_PINNED_RUN))
+		it->hops = 0;
+	else
+		target = pgsweep_nth_nearest(home, ++it->hops % PgSweep->num_partitions);
 
 	it->home = home;
 	it->target = target;
@@ -204,9 +216,10 @@ partitioned_position(int *hand, uint64 *passes)
 }
 
 /*
- * One scan a partition.  Each may write its share of the pages that are left,
- * and who begins changes, so that a partition full of dirty pages does not take
- * all.  What was allocated is counted by partition; the sum that the caller
+ * One scan a partition.  They share the pages that may be written: equal parts
+ * first, then what others have left over, so that a partition full of dirty
+ * pages neither takes all nor is kept from using it.  Who begins changes, for the
+ * last few pages.  What was allocated is counted by partition; the sum that the caller
  * knows includes other strategies' allocations of before a switch.
  */
 static bool
@@ -216,6 +229,7 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 	static PgSweepLruState lru[PGSWEEP_MAX_PARTITIONS];
 	static bool initialized = false;
 	static uint32 begin = 0;
+	uint32		wanting[PGSWEEP_MAX_PARTITIONS];
 	uint32		n = PgSweep->num_partitions;
 	bool		can_hibernate = true;
 
@@ -230,19 +244,33 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 		initialized = true;
 	}
 
-	begin++;
 	for (uint32 i = 0; i < n; i++)
 	{
-		uint32		p = (begin + i) % n;
-		int			left = max_pages - *wrote;
-		int			share = (left + (n - i) - 1) / (n - i);
-
-		/* every partition's state follows its hand, even if nothing is left */
-		if (!pgsweep_lru_scan_partition(&lru[p], &PgSweep->parts[p], wb_context,
-										pgsweep_recent_allocations(p),
-										*wrote + share, wrote))
-			can_hibernate = false;
+		pgsweep_lru_begin(&lru[i], &PgSweep->parts[i], pgsweep_recent_allocations(i));
+		wanting[i] = (begin + i) % n;
 	}
+	begin++;
+
+	/* rounds, until nobody wants more or the pages are used up */
+	for (uint32 left = n; left > 0 && *wrote < max_pages;)
+	{
+		int			share = Max((max_pages - *wrote) / (int) left, 1);
+		uint32		still = 0;
+
+		for (uint32 i = 0; i < left; i++)
+		{
+			uint32		p = wanting[i];
+			int			limit = Min(*wrote + share, max_pages);
+
+			if (pgsweep_lru_clean(&lru[p], &PgSweep->parts[p], wb_context, limit, wrote))
+				wanting[still++] = p;
+		}
+		left = still;
+	}
+
+	for (uint32 i = 0; i < n; i++)
+		if (!pgsweep_lru_end(&lru[i], &PgSweep->parts[i]))
+			can_hibernate = false;
 	return can_hibernate && recent_alloc == 0;
 }
 

@@ -24,8 +24,9 @@
  */
 #define PGSWEEP_EVICTION_SECONDS	60.0
 
-/* Allocations of each partition in this cycle */
+/* Allocations of each partition in this cycle, and since the last plan */
 static uint32 recent_allocations[PGSWEEP_MAX_PARTITIONS];
+static uint64 allocations[PGSWEEP_MAX_PARTITIONS];
 
 static void
 identity(PgSweepFlowRow *row, uint32 partition)
@@ -43,7 +44,10 @@ pgsweep_init_plan(void)
 {
 	PgSweep->plan.balanced = pgsweep_balance;
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
 		identity(&PgSweep->plan.rows[i], i);
+		PgSweep->plan.ticks_per_victim[i] = 1;
+	}
 }
 
 /*
@@ -79,8 +83,10 @@ sample_evictions(const PgSweepPartCounters *totals)
 	TimestampTz now = GetCurrentTimestamp();
 	double		seconds = seconds_since(PgSweep->eviction_sample_at, now);
 
-	if (seconds < 1.0)
+	if (seconds >= 0 && seconds < 1.0)
 		return;
+	if (seconds < 0)
+		seconds = 1.0;			/* the clock was set back */
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
 		sample_rate(&PgSweep->eviction_rate[i], totals[i].evictions, seconds);
 	PgSweep->eviction_sample_at = now;
@@ -158,8 +164,8 @@ make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
 
 /*
  * Publish it.  The lines that every lease reads are written only if they
- * change; the positions of the hands always, since they say from where on
- * PGSWEEP_AHEAD_FRACTION counts.
+ * change; the positions of the hands always, since from there on what partitions
+ * give out is compared.
  */
 static void
 publish(const PgSweepFlowRow *rows, bool balance)
@@ -167,7 +173,19 @@ publish(const PgSweepFlowRow *rows, bool balance)
 	PgSweepPlan *plan = &PgSweep->plan;
 
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
-		plan->base_ticket[i] = pgsweep_hand_read(&PgSweep->parts[i]);
+	{
+		uint64		hand = pgsweep_hand_read(&PgSweep->parts[i]);
+		uint64		moved = hand - plan->base_ticket[i];
+
+		/* half of what was, half of what is */
+		if (allocations[i] > 0 && moved > allocations[i])
+			plan->ticks_per_victim[i] += (moved / (float) allocations[i] -
+										  plan->ticks_per_victim[i]) / 2;
+		else if (allocations[i] > 0)
+			plan->ticks_per_victim[i] = (plan->ticks_per_victim[i] + 1) / 2;
+		plan->base_ticket[i] = hand;
+		allocations[i] = 0;
+	}
 	plan->plans++;
 	if (plan->balanced != balance)
 		plan->balanced = balance;
@@ -193,6 +211,7 @@ count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
 		requests[i] += totals[i].requests - last[i].requests;
 		sum += requests[i];
 		recent_allocations[i] = (uint32) (totals[i].allocations - last[i].allocations);
+		allocations[i] += recent_allocations[i];
 		last[i] = totals[i];
 	}
 	return sum;
@@ -202,9 +221,8 @@ count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
  * One cycle.  A plan is made once enough requests have come since the last one
  * to tell something; under load that is each cycle.
  *
- * The static variables begin anew with a new background writer, the counters do
- * not: its first cycle sees a load of all that was before, which is as good a
- * guess as any.
+ * A new background writer begins with what has been counted by then: what its
+ * predecessor did not see is not the load of one cycle.
  */
 void
 pgsweep_make_plan(void)
@@ -212,12 +230,16 @@ pgsweep_make_plan(void)
 	static PgSweepPartCounters last[PGSWEEP_MAX_PARTITIONS];
 	static uint64 requests[PGSWEEP_MAX_PARTITIONS]; /* since the last plan */
 	static double smoothed[PGSWEEP_MAX_PARTITIONS];
+	static bool first = true;
 	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
 	static PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
 	bool		balance = pgsweep_balance;
 	uint64		sum;
 
 	pgsweep_sum_partitions(totals);
+	if (first)
+		memcpy(last, totals, sizeof(last));
+	first = false;
 	sum = count_recent(totals, last, requests);
 
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);

@@ -81,14 +81,25 @@ typedef struct PgSweepLruState
 	double		smoothed_alloc; /* buffers a cycle */
 	double		smoothed_density;	/* buffers looked at per reusable one */
 	bool		valid;			/* the two tickets mean something */
+
+	/* of the present cycle */
+	uint64		start;			/* where cleaning began */
+	uint64		lap;			/* and where it has to end */
+	double		reusable;		/* buffers known to be, ahead of the hand */
+	double		wanted;			/* how many there should be */
+	uint32		found;			/* of reusable, those found in this cycle */
+	bool		idle;			/* nothing allocated and nothing to clean */
 } PgSweepLruState;
 
 /* Core's BgBufferSync() begins with a density of 10, too */
 #define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
 
-extern bool pgsweep_lru_scan_partition(PgSweepLruState *lru, PgSweepPartition *part,
-									   struct WritebackContext *wb_context,
-									   uint32 recent_alloc, int max_pages, int *wrote);
+extern void pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part,
+							  uint32 recent_alloc);
+extern bool pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
+							  struct WritebackContext *wb_context,
+							  int limit, int *wrote);
+extern bool pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part);
 
 /* the strategies, each in a file of its name */
 extern const PgSweepStrategyRoutine pgsweep_stock_strategy;

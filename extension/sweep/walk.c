@@ -19,19 +19,20 @@
  * does not mean that all are pinned: the walk shares the tickets with other
  * backends, which may have taken every unpinned buffer's, and partitions may
  * have been looked at more than once.  So look at each buffer of the pool once,
- * outside the common order and with the header lock, before giving up.
+ * outside the common order and with the header lock, before giving up.  From
+ * where the walk is, so that not all who come here lock the same buffers.
  *
  * Returns a victim, or NULL if a usage count was taken, so that walking on
  * makes sense.
  */
 static pg_noinline BufferDesc *
-last_round(PgSweepCounters *count, uint32 *buf_state)
+last_round(uint32 start, PgSweepCounters *count, uint32 *buf_state)
 {
 	bool		took_usage = false;
 
-	for (int i = 0; i < NBuffers; i++)
+	for (uint32 i = 0; i < (uint32) NBuffers; i++)
 	{
-		BufferDesc *buf = pgsweep_descriptor(i);
+		BufferDesc *buf = pgsweep_descriptor((start + i) % NBuffers);
 
 		switch (pgsweep_look_locked(buf, buf_state))
 		{
@@ -58,7 +59,8 @@ last_round(PgSweepCounters *count, uint32 *buf_state)
 
 /*
  * A lease of a partition much smaller than the pool is smaller, too: an eighth
- * of it at most, so that the rest is visited in the common order.
+ * of it at most.  (Several backends' can be more than that together, where all
+ * of them are at home in one partition; those that are lapped expire.)
  */
 static inline void
 take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
@@ -127,7 +129,7 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 			if (unlikely(++pinned_run >= (uint32) NBuffers))
 			{
 				slot->lease = lease;	/* the next may raise an error */
-				buf = last_round(count, buf_state);
+				buf = last_round(lease.next_buffer, count, buf_state);
 				if (buf != NULL)
 					break;
 				pinned_run = 0;
