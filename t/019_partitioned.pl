@@ -224,7 +224,7 @@ sql('SELECT pg_sweep_reset_stats()');
 load(300, 100);
 is( sql(q{
 	SELECT sum(redirected_out), sum(redirected_in),
-		   bool_and(allocations = requests), min(allocations) FILTER (WHERE partition = 0) >= 300000
+		   bool_and(allocations = requests), min(allocations) FILTER (WHERE partition = 0) >= 299900 -- less a lease
 	FROM pg_sweep_partitions}),
 	'0|0|t|t', 'everybody allocates at home, however busy');
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = on');

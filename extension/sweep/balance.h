@@ -81,12 +81,13 @@ extern void pgsweep_plan_flows(const PgSweepBalanceInput *in, PgSweepFlowRow *ro
 
 /*
  * How far a partition's requests may be from its fair share for the load to
- * count as even.  Two per cent are not worth a flow.  And n events that come at
- * random times come n plus or minus sqrt(n) times, which must not make flows.
- * Requests come in lumps, as a query needs many pages: four times that is about
- * what lumps of 30 do to the average over cycles.
+ * count as even.  Five per cent more or less of a partition are not worth a
+ * remote access.  And n events that come at random times come n plus or minus
+ * sqrt(n) times, which must not make flows.  Requests come in lumps, as a query
+ * needs many pages: four times that is about what lumps of 30 do to the average
+ * over cycles.
  */
-#define PGSWEEP_BALANCE_TOLERANCE	0.02
+#define PGSWEEP_BALANCE_TOLERANCE	0.05
 
 static inline double
 pgsweep_balance_tolerance(double fair_share)

@@ -143,7 +143,7 @@ $server->poll_query_until('postgres',
 my %on;
 for my $i (0 .. $nodes - 1)
 {
-	my $pid = start_load("even_$i", 1000);
+	my $pid = start_load("even_$i", 200);
 	my ($cpus) = slurp_file("/proc/$pid/status") =~ /^Cpus_allowed_list:\s*(\S+)/m;
 	$on{$cpus}++;
 }

@@ -177,7 +177,7 @@ pick_requests(const BalanceCase *bc, uint32 p, uint32 chosen, double scale)
 			return fair * (0.99 + 0.02 * pick_double());
 		case 3:
 			return fair + (p == chosen ? 1 : 0) * (0.95 + 0.1 * pick_double()) *
-				(0.02 * fair + 4 * sqrt(fair));
+				(0.05 * fair + 4 * sqrt(fair));
 		case 4:
 			return p == chosen ? scale : 0;
 		case 5:

@@ -156,7 +156,7 @@ expect_identity(const BalanceCase *bc)
 	for (uint32 p = 0; p < bc->in.nparts; p++)
 	{
 		double		off = fabs(bc->requests[p] - bc->fair[p]);
-		double		allowed = 0.02 * bc->fair[p] + 4 * sqrt(bc->fair[p]);
+		double		allowed = 0.05 * bc->fair[p] + 4 * sqrt(bc->fair[p]);
 
 		if (off > allowed * (1 + 1e-9) + bc->total * 1e-12)
 			return 0;
