@@ -78,7 +78,7 @@ for my $case ('batched', 'switching')
 	wait_for_background($switcher, 0) if $switcher;
 
 	$node->wait_for_log(qr/terminated by signal 9/, $offset);
-	ok( $node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'),
+	ok(wait_until_back($node),
 		"$case: the server is back");
 	like(
 		slurp_file($node->logfile, $offset),

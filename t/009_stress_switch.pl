@@ -32,6 +32,9 @@ my $node = sweep_node(
 # with 64 backends, leases of a few buffers each
 shared_buffers = 16MB
 max_connections = 100
+# for "partitioned", on any machine
+pg_sweep.debug_numa_nodes = 4
+pg_sweep.partitions = 8
 autovacuum = on
 autovacuum_naptime = 5s
 checkpoint_timeout = 30s
@@ -145,8 +148,7 @@ for my $handle ($first, $switcher)
 		"crash: $handle->{name} says nothing but that the server is gone");
 }
 
-ok($node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'),
-	'crash: the server is back');
+ok(wait_until_back($node), 'crash: the server is back');
 like(
 	slurp_file($node->logfile, $offset),
 	qr/\(PID $victim\) was terminated by signal 9.*redo starts at/s,

@@ -41,7 +41,7 @@ our @EXPORT = qw(
   run_in_background wait_for_background stop_background background_stderr
   start_pgbench start_switching write_script
   check_balances check_amcheck check_counts_agree unexpected_log_lines
-  stock_prefix installed_module
+  stock_prefix installed_module wait_until_back
 );
 
 my @children;
@@ -340,6 +340,24 @@ sub stock_prefix
 	  // "$FindBin::RealBin/../build/18/stock";
 
 	return -x "$prefix/bin/postgres" ? $prefix : undef;
+}
+
+# Wait until a server that has crashed takes connections again.  Not by a query:
+# psql is gone before it has read one from its input when the connection is
+# refused, and the write to it fails.
+sub wait_until_back
+{
+	my ($node) = @_;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	while (time < $deadline)
+	{
+		return 1
+		  if system('pg_isready', '--quiet', '--host' => $node->host,
+			'--port' => $node->port) == 0;
+		usleep(100_000);
+	}
+	return 0;
 }
 
 # Is a library of test/modules installed?
