@@ -144,18 +144,20 @@ cmp_ok($stopped, '<', 0.03, "with the background writer stopped, too: off by $st
 my $session;
 
 # A load of one cycle, in thousands for each node.  One session goes round the
-# nodes in turns so short that no hand gets far ahead by that alone.
+# nodes in turns so short that no hand gets far ahead by that alone.  What is left
+# of a lease goes with it: an odd number of turns, so that a round is not a whole
+# number of leases, which would favour the same node each time.
 sub load
 {
 	my (@thousands) = @_;
 
 	$session->query_safe(
 		join "\n",
-		'DO $$ BEGIN FOR i IN 1..250 LOOP',
+		'DO $$ BEGIN FOR i IN 1..243 LOOP',
 		(
 			map {
 				"PERFORM set_config('pg_sweep.debug_node', '$_', false);"
-				  . "PERFORM sweep_alloc_exact($thousands[$_] * 4, 0);"
+				  . "PERFORM sweep_alloc_exact($thousands[$_] * 1000 / 243, 0);"
 			} grep { $thousands[$_] > 0 } 0 .. $#thousands),
 		'END LOOP; END $$');
 	cycle();
