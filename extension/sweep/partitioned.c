@@ -46,6 +46,14 @@
 #define PGSWEEP_AHEAD_DIVISOR	8
 
 /*
+ * Or if that is more, this part of all that it has given out.  Where the pool
+ * goes round many times between two plans, an eighth of a lap is nothing:
+ * partitions that are equally busy are as far apart at any moment because one
+ * CPU has paused.  Twice what passes for an even load (balance.h).
+ */
+#define PGSWEEP_AHEAD_PART		(2 * PGSWEEP_BALANCE_TOLERANCE)
+
+/*
  * So many pinned buffers in a row, and the next lease is taken elsewhere.  Few
  * enough not to matter when it happens, and more than the pins of one backend
  * that has just read ahead (io_combine_limit is 16 by default).
@@ -160,9 +168,10 @@ static pg_noinline uint32
 hold_back(PgSweepItinerary *it, uint32 partition)
 {
 	uint32		other = it->look_round++ % PgSweep->num_partitions;
+	double		given = given_out(partition);
+	double		allowed = Max(1.0 / PGSWEEP_AHEAD_DIVISOR, given * PGSWEEP_AHEAD_PART);
 
-	return given_out(partition) - given_out(other) > 1.0 / PGSWEEP_AHEAD_DIVISOR ?
-		other : partition;
+	return given - given_out(other) > allowed ? other : partition;
 }
 
 /*
