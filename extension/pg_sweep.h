@@ -115,6 +115,7 @@ typedef struct PgSweepItinerary
 	uint32		home;			/* when the lease was taken */
 	uint32		target;			/* partition of the lease */
 	bool		noting;			/* home and target mean something */
+	uint32		version;		/* odd while pgsweep_note_lease() writes */
 
 	/* counters of "partitioned" that PgSweepPartCounters have already */
 	uint64		noted_allocations;

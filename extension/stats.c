@@ -53,67 +53,101 @@ pgsweep_sum_counters(PgSweepCounters *totals)
 }
 
 /*
- * What a slot's present lease has given, and has not been noted.
- *
- * Whatever its owner does meanwhile, no difference is negative: what is
- * subtracted is read first, and both only grow.  A failed allocation is counted
- * as an allocation first, and so read last.
+ * One slot at one moment: what its owner counts in partitions and by strategy
+ * belongs together.
+ */
+typedef struct SlotCopy
+{
+	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
+	PgSweepItinerary itinerary;
+	PgSweepPartCounters parts[PGSWEEP_MAX_PARTITIONS];
+} SlotCopy;
+
+/* memcpy() may read a counter in pieces */
+static void
+copy_counters(void *to, const void *from, Size size)
+{
+	for (Size i = 0; i < size / sizeof(uint64); i++)
+		((uint64 *) to)[i] = ((const volatile uint64 *) from)[i];
+}
+
+/* After so many tries, each of which is a microsecond at most, sleep a while */
+#define COPY_TRIES_AT_ONCE	100
+
+/*
+ * An owner that is stopped in the middle is not waited for (10 ms); what is read
+ * of it then can be a lease wrong.
+ */
+#define COPY_TRIES			110
+
+/*
+ * Copy a slot while its owner goes on counting.  If a lease was noted meanwhile,
+ * once more.  Each counter of the present lease may be an event ahead of another.
  */
 static void
-add_present_lease(PgSweepPartCounters *totals, const PgSweepSlot *slot)
+read_slot(const PgSweepSlot *slot, SlotCopy *copy)
 {
-	const volatile PgSweepItinerary *it = &slot->itinerary;
-	const volatile PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
-	uint32		home = it->home;
-	uint32		target = it->target;
-	uint64		allocations = it->noted_allocations;
-	uint64		failed = it->noted_failed;
-	uint64		evictions = it->noted_evictions;
-	uint64		found;
+	const volatile uint32 *version = &slot->itinerary.version;
 
-	pg_read_barrier();			/* against reading ahead; pairs with nothing */
-	failed = count->failed - failed;
-	evictions = count->evictions - evictions;
-	pg_read_barrier();			/* the same */
-	allocations = count->allocations - allocations;
-	found = allocations - Min(failed, allocations);
-
-	totals[home].requests += allocations;
-	totals[target].allocations += found;
-	totals[target].evictions += Min(evictions, found);
-	if (home != target)
+	for (int tries = 1;; tries++)
 	{
-		totals[home].redirected_out += found;
-		totals[target].redirected_in += found;
+		uint32		before = *version;
+
+		pg_read_barrier();		/* pairs with pgsweep_note_lease() */
+		copy_counters(copy->parts, pgsweep_part_counters(slot),
+					  PgSweep->num_partitions * sizeof(PgSweepPartCounters));
+		copy_counters(&copy->itinerary, &slot->itinerary, sizeof(copy->itinerary));
+		copy_counters(copy->counters, slot->counters, sizeof(copy->counters));
+		pg_read_barrier();		/* the same */
+
+		if ((before % 2 == 0 && *version == before) || tries == COPY_TRIES)
+			return;
+		if (tries > COPY_TRIES_AT_ONCE)
+			pg_usleep(1000);
 	}
-	if (PgSweep->parts[home].node == PgSweep->parts[target].node)
-		totals[target].local += found;
+}
+
+static inline uint64
+since(uint64 now, uint64 then)
+{
+	return now > then ? now - then : 0;
 }
 
 /*
- * A slot's counters of partitions.  The counters first, then how far they go:
- * what its owner notes in between is missed, a lease at most, and not counted
- * twice.
+ * Add a slot's counters of partitions, what its present lease has given included.
  */
 static void
-add_partitions(PgSweepPartCounters *totals, const PgSweepSlot *slot)
+add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
 {
-	const volatile PgSweepPartCounters *parts = pgsweep_part_counters(slot);
+	const PgSweepItinerary *it = &copy->itinerary;
+	const PgSweepCounters *count = &copy->counters[PGSWEEP_PARTITIONED];
+	uint64		requests = since(count->allocations, it->noted_allocations);
+	uint64		found = since(requests, since(count->failed, it->noted_failed));
+	uint64		evictions = since(count->evictions, it->noted_evictions);
 
-	if (!*(const volatile bool *) &slot->itinerary.noting)
-		return;					/* has never had a lease of a partition */
+	if (!it->noting)
+		return;
 
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
 	{
-		totals[i].requests += parts[i].requests;
-		totals[i].redirected_out += parts[i].redirected_out;
-		totals[i].allocations += parts[i].allocations;
-		totals[i].redirected_in += parts[i].redirected_in;
-		totals[i].local += parts[i].local;
-		totals[i].evictions += parts[i].evictions;
+		totals[i].requests += copy->parts[i].requests;
+		totals[i].redirected_out += copy->parts[i].redirected_out;
+		totals[i].allocations += copy->parts[i].allocations;
+		totals[i].redirected_in += copy->parts[i].redirected_in;
+		totals[i].local += copy->parts[i].local;
+		totals[i].evictions += copy->parts[i].evictions;
 	}
-	pg_read_barrier();			/* pairs with pgsweep_note_lease() */
-	add_present_lease(totals, slot);
+
+	totals[it->home].requests += requests;
+	totals[it->target].allocations += found;
+	totals[it->target].evictions += evictions;
+	if (it->home != it->target)
+	{
+		totals[it->home].redirected_out += found;
+		totals[it->target].redirected_in += found;
+	}
+	if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
+		totals[it->target].local += found;
 }
 
 /*
@@ -125,7 +159,15 @@ pgsweep_sum_partitions(PgSweepPartCounters *totals)
 	memset(totals, 0, PgSweep->num_partitions * sizeof(PgSweepPartCounters));
 
 	for (uint32 i = 0; i < slots_used(); i++)
-		add_partitions(totals, &PgSweep->slots[i].slot);
+	{
+		const PgSweepSlot *slot = &PgSweep->slots[i].slot;
+		SlotCopy	copy;
+
+		if (!*(const volatile bool *) &slot->itinerary.noting)
+			continue;			/* most slots, on a server for many connections */
+		read_slot(slot, &copy);
+		add_partitions(totals, &copy);
+	}
 }
 
 /*
@@ -159,17 +201,19 @@ pgsweep_reset(void)
 	before = PgSweep->stats_reset;
 	PgSweep->stats_reset = GetCurrentTimestamp();
 	memset(PgSweep->base, 0, sizeof(PgSweep->base));
+	memset(PgSweep->part_base, 0, sizeof(PgSweep->part_base));
 	for (uint32 i = 0; i < slots_used(); i++)
 	{
 		PgSweepSlot *slot = &PgSweep->slots[i].slot;
+		SlotCopy	copy;
 
-		memcpy(slot->base, slot->counters, sizeof(slot->base));
-
-		/* the sum of the slots' bases, so that the views agree */
+		/* all of them from one look at the slot, so that the views agree */
+		read_slot(slot, &copy);
+		memcpy(slot->base, copy.counters, sizeof(slot->base));
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
-			pgsweep_add_counters(&PgSweep->base[s], &slot->base[s], 1);
+			pgsweep_add_counters(&PgSweep->base[s], &copy.counters[s], 1);
+		add_partitions(PgSweep->part_base, &copy);
 	}
-	pgsweep_sum_partitions(PgSweep->part_base);
 	PgSweep->core_ticks_base = pgsweep_core_ticks();
 	memset(PgSweep->switches, 0, sizeof(PgSweep->switches));
 	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));

@@ -65,9 +65,9 @@
  * allocations is the number that the process has made of all leases.
  *
  * By the lease and not by the allocation, which would cost each of them several
- * stores.  How far the counters go is written first, then the counters: a
- * reader in between misses the lease, and never counts it twice.  The barrier
- * pairs with the first one in add_partitions() in stats.c.
+ * stores.  A reader in between would miss the lease or count it twice, and a
+ * reset would remember that; so it looks at the version, and tries once more.
+ * The barriers pair with those in read_slot() in stats.c.
  */
 void
 pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
@@ -78,11 +78,12 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 	uint64		found = requests - (count->failed - it->noted_failed);
 	uint64		evictions = count->evictions - it->noted_evictions;
 
+	it->version++;
+	pg_write_barrier();
+
 	it->noted_allocations = allocations;
 	it->noted_failed = count->failed;
 	it->noted_evictions = count->evictions;
-	pg_write_barrier();
-
 	if (it->noting)
 	{
 		PgSweepPartCounters *parts = pgsweep_part_counters(slot);
@@ -100,6 +101,9 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 		if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
 			target->local += found;
 	}
+
+	pg_write_barrier();
+	it->version++;
 }
 
 /*
