@@ -196,7 +196,7 @@ typedef struct PgSweepPlacementStatus
 typedef struct PgSweepPlan
 {
 	bool		balanced;		/* pg_sweep.balance */
-	uint64		plans;			/* made since start */
+	TimestampTz made_at;		/* 0 = the one of the start */
 	uint64		base_ticket[PGSWEEP_MAX_PARTITIONS];	/* hands at that time */
 	float		ticks_per_victim[PGSWEEP_MAX_PARTITIONS];	/* up to then; >= 1 */
 	PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];

@@ -116,7 +116,7 @@ pgsweep_attach(void)
 	pg_write_barrier();			/* pairs with read_backend() in views.c */
 	slot->pid = MyProcPid;
 
-	/* differs from that of the slot's next process, which may be as short-lived */
+	/* another beginning than the slot's next process, however short-lived */
 	slot->itinerary.draw += MyProcPid;
 
 	pgsweep_descriptors = BufferDescriptors;

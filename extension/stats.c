@@ -151,7 +151,9 @@ add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
 }
 
 /*
- * Sums over all slots, for each partition; since the server started.
+ * Sums over all slots, for each partition; since the server started.  An
+ * allocation under way counts where its process' last lease was, and moves to
+ * where it is served; so a sum can be a few short of an earlier one.
  */
 void
 pgsweep_sum_partitions(PgSweepPartCounters *totals)
@@ -164,7 +166,7 @@ pgsweep_sum_partitions(PgSweepPartCounters *totals)
 		SlotCopy	copy;
 
 		if (!*(const volatile bool *) &slot->itinerary.noting)
-			continue;			/* most slots, on a server for many connections */
+			continue;			/* has never had a lease of a partition */
 		read_slot(slot, &copy);
 		add_partitions(totals, &copy);
 	}

@@ -34,8 +34,8 @@ store_row(FunctionCallInfo fcinfo, Row *row)
 }
 
 /*
- * to += from - base.  A sum can be a lease short of an earlier one, and so of
- * the base.
+ * to += from - base.  A sum can be short of an earlier one, and so of the base
+ * (pgsweep_sum_partitions).
  */
 static void
 add_since(PgSweepPartCounters *to, const PgSweepPartCounters *from,

@@ -32,6 +32,7 @@
 #include "storage/proc.h"
 #include "sweep/partitions.h"
 #include "sweep/walk.h"
+#include "utils/timestamp.h"
 
 /*
  * How many allocations more than another one a partition may make between two
@@ -46,12 +47,15 @@
 #define PGSWEEP_AHEAD_DIVISOR	8
 
 /*
- * Or if that is more, this part of all that it has given out.  Where the pool
- * goes round many times between two plans, an eighth of a lap is nothing:
- * partitions that are equally busy are as far apart at any moment because one
- * CPU has paused.  Twice what passes for an even load (balance.h).
+ * Or if that is more, this part of all that it has given out, while the plan is
+ * no older than this.  Where the pool goes round many times between two plans, an
+ * eighth of a lap is nothing: partitions that are equally busy are as far apart
+ * at any moment because one CPU has paused.  Twice what passes for an even load
+ * (balance.h), and five times the usual bgwriter_delay: with an older plan, the
+ * background writer sleeps, and nobody else corrects anything.
  */
 #define PGSWEEP_AHEAD_PART		(2 * PGSWEEP_BALANCE_TOLERANCE)
+#define PGSWEEP_FRESH_PLAN_MS	1000
 
 /*
  * So many pinned buffers in a row, and the next lease is taken elsewhere.  Few
@@ -173,9 +177,15 @@ hold_back(PgSweepItinerary *it, uint32 partition)
 {
 	uint32		other = it->look_round++ % PgSweep->num_partitions;
 	double		given = given_out(partition);
-	double		allowed = Max(1.0 / PGSWEEP_AHEAD_DIVISOR, given * PGSWEEP_AHEAD_PART);
+	double		ahead = given - given_out(other);
 
-	return given - given_out(other) > allowed ? other : partition;
+	if (likely(ahead <= 1.0 / PGSWEEP_AHEAD_DIVISOR))
+		return partition;
+	if (ahead <= given * PGSWEEP_AHEAD_PART &&
+		!TimestampDifferenceExceeds(PgSweep->plan.made_at, GetCurrentTimestamp(),
+									PGSWEEP_FRESH_PLAN_MS))
+		return partition;
+	return other;
 }
 
 /*

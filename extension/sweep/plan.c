@@ -60,7 +60,7 @@ sample_rate(PgSweepEvictionRate *rate, uint64 evictions, double seconds)
 {
 	double		part = 1.0 - exp(-seconds / PGSWEEP_EVICTION_SECONDS);
 
-	/* a sum can be a lease short of the one before; see pgsweep_sum_partitions */
+	/* a sum can be short of the one before; see pgsweep_sum_partitions */
 	if (evictions < rate->evictions)
 		evictions = rate->evictions;
 	rate->per_second += part * ((evictions - rate->evictions) / seconds - rate->per_second);
@@ -186,7 +186,7 @@ publish(const PgSweepFlowRow *rows, bool balance)
 		plan->base_ticket[i] = hand;
 		allocations[i] = 0;
 	}
-	plan->plans++;
+	plan->made_at = GetCurrentTimestamp();
 	if (plan->balanced != balance)
 		plan->balanced = balance;
 	if (plan_differs(rows))
@@ -204,7 +204,7 @@ count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
 
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
 	{
-		/* a sum can be a lease short of the one before */
+		/* a sum can be short of the one before */
 		totals[i].requests = Max(totals[i].requests, last[i].requests);
 		totals[i].allocations = Max(totals[i].allocations, last[i].allocations);
 
