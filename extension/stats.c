@@ -93,12 +93,12 @@ read_slot(const PgSweepSlot *slot, SlotCopy *copy)
 	{
 		uint32		before = *version;
 
-		pg_read_barrier();		/* pairs with pgsweep_note_lease() */
+		pg_read_barrier();		/* pairs with the last of pgsweep_note_lease() */
 		copy_counters(copy->parts, pgsweep_part_counters(slot),
 					  PgSweep->num_partitions * sizeof(PgSweepPartCounters));
 		copy_counters(&copy->itinerary, &slot->itinerary, sizeof(copy->itinerary));
 		copy_counters(copy->counters, slot->counters, sizeof(copy->counters));
-		pg_read_barrier();		/* the same */
+		pg_read_barrier();		/* pairs with the first of pgsweep_note_lease() */
 
 		if ((before % 2 == 0 && *version == before) || tries == COPY_TRIES)
 			return;

@@ -71,7 +71,12 @@
  * By the lease and not by the allocation, which would cost each of them several
  * stores.  A reader in between would miss the lease or count it twice, and a
  * reset would remember that; so it looks at the version, and tries once more.
- * The barriers pair with those in read_slot() in stats.c.
+ *
+ * What would break it: a reader (read_slot() in stats.c) sees something of ours,
+ * and the same even version before and after.  Before: then our last version
+ * is visible to it, and so is all that we wrote before that.  After: then
+ * none of what it has read was written after our first version, or that would
+ * be visible, too.
  */
 void
 pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
@@ -83,7 +88,7 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 	uint64		evictions = count->evictions - it->noted_evictions;
 
 	it->version++;
-	pg_write_barrier();
+	pg_write_barrier();			/* pairs with the second one in read_slot() */
 
 	it->noted_allocations = allocations;
 	it->noted_failed = count->failed;
@@ -106,7 +111,7 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 			target->local += found;
 	}
 
-	pg_write_barrier();
+	pg_write_barrier();			/* pairs with the first one in read_slot() */
 	it->version++;
 }
 
