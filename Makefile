@@ -50,21 +50,17 @@ PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-i
 # is looked at when it is used.
 SHLIB_LINK += $(if $(filter yes,$(with_libnuma)),-lnuma)
 
-# What the tests leave behind, and the header below
+# What the tests leave behind, and the headers below
 sweep_out := $(if $(filter $(sweep_srcdir),$(CURDIR)),build/pgxs,.)
 
-# A server with the patches has the header of the hooks.  For one without, the
-# library can be built all the same (it then says so when it is asked), with
-# the header as the patches would install it.
-sweep_hooks_h := $(wildcard $(shell $(PG_CONFIG) --includedir-server)/storage/sweep_hooks.h)
-ifeq ($(sweep_hooks_h),)
+# The headers of the hooks are always those of this folder's patches, never the
+# server's: there, any of the patches may have been left out, and the library can
+# be built for it all the same (it then says so when it is asked).  That server
+# and library mean the same is what the number of the contract is for, which is
+# compared at start.
 sweep_hooks_h := $(sweep_out)/include/storage/sweep_hooks.h
 PG_CPPFLAGS += -I$(sweep_out)/include
 EXTRA_CLEAN += $(sweep_out)/include
-
-$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/*)
-	$(sweep_srcdir)/tools/hooks-header 18 $@
-endif
 
 sweep_names = $(sort $(basename $(notdir $(wildcard $(sweep_srcdir)/$(1)))))
 REGRESS := $(call sweep_names,sql/*.sql)
@@ -78,7 +74,11 @@ EXTRA_CLEAN += .deps $(sweep_out)/regress $(sweep_out)/isolation $(sweep_out)/ta
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS): $(call sweep_find,*.h) $(sweep_hooks_h) | sweep-object-folders
+$(OBJS) $(OBJS:.o=.bc): $(call sweep_find,*.h) $(sweep_hooks_h) | sweep-object-folders
+
+# It stands for all of them: they are written at once.
+$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/*) $(sweep_srcdir)/tools/hooks-header
+	$(sweep_srcdir)/tools/hooks-header 18 $(sweep_out)/include
 
 .PHONY: sweep-object-folders sweep-output-folders
 sweep-object-folders:

@@ -26,6 +26,7 @@ make_path($work);
 my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file("$hooks/18/series");
 my %patch = map { $_ => slurp_file("$hooks/18/$_") } @series;
 my $newest = 'storage/sweep_hooks.h';
+my @new = ("src/include/$newest", 'src/include/storage/lwlock_queue.h');
 
 # ---- what is in the series ----
 
@@ -37,12 +38,14 @@ my $readme = slurp_file("$hooks/README.md");
 my %limit = (
 	'0001-sweep-hooks-api.patch' => 80,
 	'0002-buffer-replacement-hooks.patch' => 250,
-	'0003-proc-placement-hooks.patch' => 60);
+	'0003-proc-placement-hooks.patch' => 60,
+	'0004-lwlock-wait-hooks.patch' => 600);
 
 # A name by which the header shows that the patch is in
 my %declares = (
 	'0002-buffer-replacement-hooks.patch' => 'BufferReplacement',
-	'0003-proc-placement-hooks.patch' => 'ProcPlacement');
+	'0003-proc-placement-hooks.patch' => 'ProcPlacement',
+	'0004-lwlock-wait-hooks.patch' => 'LWLockWait');
 
 my ($added, $removed, $coded) = (0, 0, 0);
 foreach my $name (@series)
@@ -175,7 +178,7 @@ is_deeply(
 		  keys %{ { map { $_ => 1 } map { m{^\+\+\+ b/(\S+)}mg } values %patch } }
 	],
 	'what was changed is what the patches name: ' . join(' ', @touched));
-is_deeply([ grep { !exists $before->{$_} } @touched ], ["/src/include/$newest"], 'one new file, no leftovers of patch');
+is_deeply([ grep { !exists $before->{$_} } @touched ], [ sort map { "/$_" } @new ], 'two new files, no leftovers of patch');
 is($patched->{$_}, digests($bare)->{$_}, "as patch(1) does it: $_") foreach @touched;
 
 ($status, $out, $err) = run_apply($tree);
@@ -183,41 +186,56 @@ is($status, 0, 'apply again: nothing to do');
 like($out, qr/already applied/, 'because it is applied');
 is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
 
-# ---- the header stands alone ----
+# ---- the headers stand alone ----
 
 my ($include, $ignored) = run_command([ "$top/build/18/release/bin/pg_config", '--includedir-server' ])
   if -x "$top/build/18/release/bin/pg_config";
+
+# what each of them is there for
+my %uses = (
+	'storage/sweep_hooks.h' => "int *number = &sweep_hooks_api;\n"
+	  . "const BufferReplacementRoutine *(*routine) (void) = GetBufferReplacement;\n"
+	  . "const ProcPlacementRoutine **placement = &ProcPlacement;\n"
+	  . "const LWLockWaitRoutine **waiting = &LWLockWait;\n",
+	'storage/lwlock_queue.h' => "pg_atomic_uint64 *(*state) (LWLock *) = LWLockState;\n");
 SKIP:
 {
-	skip 'the release server is not built (make server)', 3 unless defined $include;
+	skip 'the release server is not built (make server)', 6 unless defined $include;
 
 	# The server may have been configured where there was no C++ compiler; then
 	# its own headers have no format attributes for one.
 	foreach my $language ([ 'C', 'gcc', 'c' ], [ 'C++', 'g++', 'cc', '-Wno-register', '-Wno-format' ])
 	{
 		my ($name, $compiler, $suffix, @flags) = @$language;
-		skip "there is no $compiler", 1 if system("command -v $compiler >/dev/null 2>&1") != 0;
+		skip "there is no $compiler", 2 if system("command -v $compiler >/dev/null 2>&1") != 0;
 
-		# with its guard tested, too, and without anything else before it
-		my $open = $name eq 'C++' ? "extern \"C\" {\n" : '';
-		my $close = $name eq 'C++' ? "}\n" : '';
-		my $file = "$work/alone.$suffix";
-		unlink $file;
-		append_to_file($file,
-			"${open}#include \"postgres.h\"\n#include \"$newest\"\n#include \"$newest\"\n"
-			  . "int *number = &sweep_hooks_api;\nconst BufferReplacementRoutine *(*routine) (void) = GetBufferReplacement;\n"
-			  . "const ProcPlacementRoutine **placement = &ProcPlacement;\n$close");
-		command_ok(
-			[
-				$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
-				"-I$tree/src/include", "-I$include", $file
-			],
-			"$newest compiles alone as $name");
+		foreach my $header (sort keys %uses)
+		{
+			# with its guard tested, too, and without anything else before it
+			my $open = $name eq 'C++' ? "extern \"C\" {\n" : '';
+			my $close = $name eq 'C++' ? "}\n" : '';
+			my $file = "$work/alone.$suffix";
+			unlink $file;
+			append_to_file($file,
+				"${open}#include \"postgres.h\"\n#include \"$header\"\n#include \"$header\"\n$uses{$header}$close");
+			command_ok(
+				[
+					$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
+					"-I$tree/src/include", "-I$include", $file
+				],
+				"$header compiles alone as $name");
+		}
 	}
-	command_ok(
-		[ 'cmp', "$tree/src/include/$newest", "$include/$newest" ],
-		'and is the one that is installed');
+	command_ok([ 'cmp', "$tree/src/include/$_", "$include/$_" ], "$_ is the one that is installed")
+	  foreach sort keys %uses;
 }
+
+# The extension is built with those that this tool makes.
+command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the series adds');
+is_deeply(
+	[ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
+	[ sort @new ], 'these, and nothing else');
+command_ok([ 'cmp', "$tree/$_", "$work/hooks/" . s{^src/include/}{}r ], "and as the patches do it: $_") foreach @new;
 
 # ---- and back ----
 
@@ -269,6 +287,60 @@ foreach my $without (@series)
 	($status, $out, $err) = run_apply($part, '--without', $short, '--reverse');
 	is($status, 0, "without $short: and come out again");
 	is_deeply([ changed($clean, digests($part)) ], [], "without $short: bit for bit");
+}
+
+# ---- the extension, built for servers that lack patches ----
+
+# What it may miss is what it says with weak references.
+my @hooks = qw(GetBufferReplacement LWLockWait ProcPlacement SetBufferReplacement
+  StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
+
+# A pg_config of the stock server, but with other headers
+sub server_with_headers
+{
+	my ($name, $tree) = @_;
+	my ($stock_include) = run_command([ "$top/build/18/stock/bin/pg_config", '--includedir-server' ]);
+	my $dir = "$work/server-$name";
+
+	remove_tree($dir);
+	make_path($dir);
+	system_or_bail('cp', '-a', $stock_include, "$dir/server");
+	system_or_bail('cp', '-a', "$tree/src/include/storage", "$dir/server") if defined $tree;
+	append_to_file("$dir/pg_config",
+		    "#!/bin/sh\n[ \"\$*\" = --includedir-server ] && exec echo '$dir/server'\n"
+		  . "exec '$top/build/18/stock/bin/pg_config' \"\$@\"\n");
+	chmod 0755, "$dir/pg_config" or die $!;
+	return $dir;
+}
+
+SKIP:
+{
+	skip 'the stock server is not built (make server VARIANT=stock)', 1 unless -x "$top/build/18/stock/bin/pg_config";
+
+	foreach my $without ('all', @series[ 1 .. $#series ])
+	{
+		my $short = $without =~ s/^\d+-|\.patch$//gr;
+		my $part;
+
+		if ($without ne 'all')
+		{
+			$part = small_tree('part');
+			($status, $out, $err) = run_apply($part, '--without', $short);
+			is($status, 0, "without $short: apply") or diag $err;
+		}
+		my $dir = server_with_headers($short, $part);
+		delete local @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKEOVERRIDES)};
+		command_ok(
+			[
+				'make', '-s', '-C', $dir, '-f', "$top/Makefile", '-f', "$top/tools/vpath.mk", "PG_CONFIG=$dir/pg_config",
+				'with_llvm=no', 'COPT=-O0 -Werror', 'pg_sweep.so'
+			],
+			"without $short: the extension compiles");
+		my ($undefined) = run_command([ 'nm', '-D', '--undefined-only', "$dir/pg_sweep.so" ]);
+		my %kind = map { /^\s*(\w) (\w+)/ ? ($2 => $1) : () } split /\n/, $undefined;
+		is_deeply([ grep { ($kind{$_} // '') ne 'w' } @hooks ], [], "without $short: and could do without each hook");
+		remove_tree($dir);
+	}
 }
 
 # ---- what it must refuse ----
