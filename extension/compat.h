@@ -28,6 +28,7 @@
 /* ELF only, like every platform that PostgreSQL has NUMA support on */
 #pragma weak sweep_hooks_api
 #pragma weak GetBufferReplacement
+#pragma weak LWLockWait
 #pragma weak ProcPlacement
 #pragma weak SetBufferReplacement
 #pragma weak StrategyEmptyFreelist

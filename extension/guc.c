@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "lwwait/lwwait.h"
 #include "pg_sweep.h"
 #include "sweep/batch.h"
 #include "sweep/sweep.h"
@@ -22,6 +23,10 @@ bool		pgsweep_balance = true;
 int			pgsweep_numa_placement = PGSWEEP_PLACEMENT_OFF;
 int			pgsweep_backend_affinity = PGSWEEP_AFFINITY_OFF;
 bool		pgsweep_local_memory = false;
+int			pgsweep_lwlock_wait = PGSWEEP_LWWAIT_STOCK;
+int			pgsweep_lwlock_spin_tries = 100;
+int			pgsweep_lwlock_handoff_after = 20;
+bool		pgsweep_track_lwlock_waits = true;
 int			pgsweep_debug_numa_nodes = 0;
 int			pgsweep_debug_node = -1;
 
@@ -87,6 +92,16 @@ check_local_memory(bool *newval, void **extra, GucSource source)
 	return check_proc_placement(*newval);
 }
 
+static bool
+check_lwlock_wait(int *newval, void **extra, GucSource source)
+{
+	if (*newval == PGSWEEP_LWWAIT_STOCK || pgsweep_has_lwlock_wait())
+		return true;
+	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+	GUC_check_errdetail("%s", pgsweep_lwlock_wait_note());
+	return false;
+}
+
 static void
 define_process_gucs(void)
 {
@@ -108,6 +123,47 @@ define_process_gucs(void)
 							 PGC_SIGHUP,
 							 0,
 							 check_local_memory, NULL, NULL);
+}
+
+static void
+define_lwlock_gucs(void)
+{
+	DefineCustomEnumVariable("pg_sweep.lwlock_wait",
+							 "Sets how processes wait for LWLocks.",
+							 "A reload makes a changed value active, for tranches without a policy of their own; pg_sweep_set_lwlock_wait() switches without changing it.",
+							 &pgsweep_lwlock_wait,
+							 PGSWEEP_LWWAIT_STOCK,
+							 pgsweep_lwwait_options,
+							 PGC_SIGHUP,
+							 0,
+							 check_lwlock_wait, NULL, NULL);
+
+	DefineCustomIntVariable("pg_sweep.lwlock_spin_tries",
+							"Sets how often an LWLock is tried at most before queueing, under the policies that try.",
+							"Each process learns for each tranche how many of these tries are worth it.",
+							&pgsweep_lwlock_spin_tries,
+							100, 0, 10000,
+							PGC_SIGHUP,
+							0,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("pg_sweep.lwlock_handoff_after",
+							"Sets for how long a process that is woken for an LWLock may find that another was quicker.",
+							"Then the lock is kept for it. Zero never does. Without effect under policy \"stock\".",
+							&pgsweep_lwlock_handoff_after,
+							20, 0, 3600 * 1000,
+							PGC_SIGHUP,
+							GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("pg_sweep.track_lwlock_waits",
+							 "Counts waits for LWLocks, for pg_sweep_lwlock_waits.",
+							 NULL,
+							 &pgsweep_track_lwlock_waits,
+							 true,
+							 PGC_SUSET,
+							 0,
+							 NULL, NULL, NULL);
 }
 
 /*
@@ -187,6 +243,7 @@ pgsweep_define_gucs(void)
 							 NULL, NULL, NULL);
 
 	define_process_gucs();
+	define_lwlock_gucs();
 	define_developer_gucs();
 
 	MarkGUCPrefixReserved("pg_sweep");

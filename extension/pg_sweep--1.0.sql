@@ -23,6 +23,15 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION pg_sweep_reset_stats() IS
 'let the counters of pg_sweep''s views begin at zero; returns the time of the reset before';
 
+CREATE FUNCTION pg_sweep_set_lwlock_wait(policy text, tranche text DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'pg_sweep_set_lwlock_wait'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_sweep_set_lwlock_wait(text, text) IS
+'make a policy of waiting for LWLocks active in all processes at once, until the next switch or a restart, that after a crash included; for one tranche (policy default: as the others again), or, without one, for all that have no policy of their own; returns the one active before; not undone by ROLLBACK';
+
+REVOKE ALL ON FUNCTION pg_sweep_set_lwlock_wait(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_set_strategy(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_reset_stats() FROM PUBLIC;
 
@@ -56,6 +65,8 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT numa_placement_configured text,
     OUT numa_placement_note text,
     OUT numa_placement_time interval,
+    OUT lwlock_wait text,
+    OUT lwlock_wait_configured text,
     OUT stats_reset timestamptz)
 RETURNS record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_status'
@@ -90,6 +101,8 @@ COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'where shared buffers are pu
 COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement: what was asked for';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why it is not what was asked for, or not all of it';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'what placing the memory took when the server started';
+COMMENT ON COLUMN pg_sweep_status.lwlock_wait IS 'how processes wait for LWLocks whose tranche has no policy of its own; NULL if the server lacks the hooks for it';
+COMMENT ON COLUMN pg_sweep_status.lwlock_wait_configured IS 'pg_sweep.lwlock_wait as last applied';
 COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'since when the counters of the other views count';
 
 CREATE FUNCTION pg_sweep_get_strategies(
@@ -260,16 +273,72 @@ COMMENT ON VIEW pg_sweep_flows IS 'the plan of strategy partitioned, in force wh
 COMMENT ON COLUMN pg_sweep_flows.weight IS 'fraction of the requests of from_partition that to_partition serves';
 COMMENT ON COLUMN pg_sweep_flows.distance IS 'of the two nodes, as numa_distance has it; 10 is the same node';
 
+CREATE FUNCTION pg_sweep_get_lwlock_waits(
+    OUT tranche text,
+    OUT mode text,
+    OUT policy text,
+    OUT contended int8,
+    OUT spun int8,
+    OUT queued int8,
+    OUT slept int8,
+    OUT woken_in_vain int8,
+    OUT overtaken int8,
+    OUT handed_over int8,
+    OUT wait_time float8,
+    OUT longest_wait float8,
+    OUT histogram int8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_lwlock_waits'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_lwlock_waits AS
+    SELECT * FROM pg_sweep_get_lwlock_waits();
+
+COMMENT ON VIEW pg_sweep_lwlock_waits IS 'a row for each tranche of LWLocks and mode that was waited for since stats_reset, all processes that ever ran together';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.tranche IS 'name of the tranche, as wait events have it; NULL: what processes found no place for that had met many tranches before';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.mode IS 'exclusive, shared, or wait until free (to be told that another has done it, as in flushing WAL)';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.policy IS 'the policy that the tranche has now';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.contended IS 'acquisitions that found the lock taken';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.spun IS 'of contended, those that got it by trying again, without sleeping';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.queued IS 'times that a process was put into the wait queue';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.slept IS 'times that it went to sleep then';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.woken_in_vain IS 'wake-ups after which another process was quicker to get the lock';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.overtaken IS 'of contended, those that this happened to, once or more';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.handed_over IS 'of contended, those that the lock was kept for in the end, see pg_sweep.lwlock_handoff_after';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.wait_time IS 'total of all waits in which the process slept, from finding the lock taken to the last wake-up, in milliseconds';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.longest_wait IS 'the longest of them, in milliseconds';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.histogram IS 'how many of these waits there were: element 1 those below 1 microsecond, element i of the rest those below 2^(i-1), the last one all that were longer';
+
+CREATE FUNCTION pg_sweep_get_lwlock_policies(
+    OUT tranche text,
+    OUT policy text,
+    OUT own bool)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_lwlock_policies'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_lwlock_policies AS
+    SELECT * FROM pg_sweep_get_lwlock_policies();
+
+COMMENT ON VIEW pg_sweep_lwlock_policies IS 'a row for each tranche of LWLocks that this session knows, and one for the default: how processes wait for them';
+COMMENT ON COLUMN pg_sweep_lwlock_policies.tranche IS 'name of the tranche, as wait events have it; NULL: the default';
+COMMENT ON COLUMN pg_sweep_lwlock_policies.policy IS 'the policy in force';
+COMMENT ON COLUMN pg_sweep_lwlock_policies.own IS 'has the tranche a policy of its own?';
+
 REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_backends() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_flows() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_policies() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_waits() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_nodes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_partitions() FROM PUBLIC;
 REVOKE ALL ON pg_sweep_status FROM PUBLIC;
 REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
 REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
 REVOKE ALL ON pg_sweep_flows FROM PUBLIC;
+REVOKE ALL ON pg_sweep_lwlock_policies FROM PUBLIC;
+REVOKE ALL ON pg_sweep_lwlock_waits FROM PUBLIC;
 REVOKE ALL ON pg_sweep_nodes FROM PUBLIC;
 REVOKE ALL ON pg_sweep_partitions FROM PUBLIC;
 
@@ -277,12 +346,16 @@ GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_backends() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_flows() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_policies() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_waits() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_nodes() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_partitions() TO pg_monitor;
 GRANT SELECT ON pg_sweep_status TO pg_monitor;
 GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
 GRANT SELECT ON pg_sweep_backends TO pg_monitor;
 GRANT SELECT ON pg_sweep_flows TO pg_monitor;
+GRANT SELECT ON pg_sweep_lwlock_policies TO pg_monitor;
+GRANT SELECT ON pg_sweep_lwlock_waits TO pg_monitor;
 GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
 GRANT SELECT ON pg_sweep_partitions TO pg_monitor;
 

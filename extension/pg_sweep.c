@@ -5,7 +5,7 @@
  *
  * Three stages, in three hooks of core: parameters and checks here, the request
  * for shared memory once MaxBackends is known, and its initialization, after
- * which the hooks for buffer replacement may be called.
+ * which the hooks for buffer replacement and for waiting may be called.
  *
  * IDENTIFICATION
  *	  extension/pg_sweep.c
@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "storage/ipc.h"
@@ -55,9 +56,17 @@ pgsweep_shmem_startup(void)
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("pg_sweep cannot be loaded: another library has replaced buffer replacement already")));
 
+	if (pgsweep_has_lwlock_wait() && LWLockWait != NULL &&
+		LWLockWait != &pgsweep_lwlock_wait_routine)
+		ereport(FATAL,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("pg_sweep cannot be loaded: another library has replaced waiting for LWLocks already")));
+
 	pgsweep_shmem_init();
 	pgsweep_place();
 	SetBufferReplacement(&pgsweep_replacement_routine);
+	if (pgsweep_has_lwlock_wait())
+		LWLockWait = &pgsweep_lwlock_wait_routine;
 }
 
 void

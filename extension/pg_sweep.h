@@ -141,6 +141,8 @@ typedef struct PgSweepSlot
 	PgSweepLease lease;
 	PgSweepItinerary itinerary;
 	int			pid;			/* 0 = nobody */
+	bool		has_waited;		/* for an LWLock, one of its processes: its
+								 * PgSweepLwWaitSlot is in use */
 	uint64		stock_active;	/* PgSweepShared.active of its last allocation
 								 * by "stock" */
 	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];
@@ -312,6 +314,9 @@ extern const char *pgsweep_state_note(PgSweepState state);
 extern void pgsweep_require_ok(const char *function);
 extern bool pgsweep_has_proc_placement(void);
 extern const char *pgsweep_proc_placement_note(void);
+extern bool pgsweep_has_lwlock_wait(void);
+extern const char *pgsweep_lwlock_wait_note(void);
+extern void pgsweep_require_lwlock_wait(const char *function);
 
 /* guc.c */
 extern int	pgsweep_strategy;

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "storage/bufmgr.h"
@@ -54,14 +55,24 @@ part_counters_stride(void)
 					 pgsweep_count_partitions() * sizeof(PgSweepPartCounters));
 }
 
+static Size
+main_size(void)
+{
+	return add_size(part_counters_offset(),
+					mul_size(num_slots(), part_counters_stride()));
+}
+
 /*
- * The topology is known, and so are NBuffers and MaxBackends.
+ * All of it.  The topology is known, and so are NBuffers and MaxBackends.
  */
 Size
 pgsweep_shmem_size(void)
 {
-	return add_size(part_counters_offset(),
-					mul_size(num_slots(), part_counters_stride()));
+	Size		size = main_size();
+
+	if (pgsweep_has_lwlock_wait())
+		size = add_size(size, pgsweep_lwwait_shmem_size(num_slots()));
+	return size;
 }
 
 void
@@ -71,10 +82,10 @@ pgsweep_shmem_init(void)
 	bool		found;
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	PgSweep = ShmemInitStruct("pg_sweep", pgsweep_shmem_size(), &found);
+	PgSweep = ShmemInitStruct("pg_sweep", main_size(), &found);
 	if (!found)
 	{
-		memset(PgSweep, 0, pgsweep_shmem_size());
+		memset(PgSweep, 0, main_size());
 		PgSweep->lock = &(GetNamedLWLockTranche("pg_sweep"))->lock;
 		PgSweep->num_slots = num_slots();
 		PgSweep->ncpus = pgsweep_topology.ncpus;
@@ -103,6 +114,13 @@ pgsweep_shmem_init(void)
 						   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, strategy));
 		if (strategy != PGSWEEP_STOCK)
 			StrategyEmptyFreelist();
+	}
+	if (pgsweep_has_lwlock_wait())
+	{
+		PgSweepLwWait = ShmemInitStruct("pg_sweep lwlock waits",
+										pgsweep_lwwait_shmem_size(num_slots()), &found);
+		if (!found)
+			pgsweep_lwwait_shmem_init(PgSweepLwWait, num_slots());
 	}
 	LWLockRelease(AddinShmemInitLock);
 }

@@ -15,6 +15,7 @@
 /* The patch that each function needs; see core-hooks/README.md */
 #define REPLACEMENT_PATCH	"buffer-replacement-hooks"
 #define PROC_PATCH			"proc-placement-hooks"
+#define LWLOCK_PATCH		"lwlock-wait-hooks"
 
 PgSweepState
 pgsweep_state(void)
@@ -106,4 +107,39 @@ const char *
 pgsweep_proc_placement_note(void)
 {
 	return "The server lacks the core patch \"" PROC_PATCH "\".";
+}
+
+/*
+ * Can LWLocks be waited for in other ways than core's?
+ */
+bool
+pgsweep_has_lwlock_wait(void)
+{
+	return &LWLockWait != NULL;
+}
+
+/*
+ * What is missing if they cannot.
+ */
+const char *
+pgsweep_lwlock_wait_note(void)
+{
+	return "The server lacks the core patch \"" LWLOCK_PATCH "\".";
+}
+
+/*
+ * For functions that change how.
+ */
+void
+pgsweep_require_lwlock_wait(const char *function)
+{
+	pgsweep_require_ok(function);
+	if (pgsweep_has_lwlock_wait())
+		return;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s() cannot be used: the server lacks the core patch \"" LWLOCK_PATCH "\"",
+					function),
+			 errhint("Apply core-hooks to its source and build it again.")));
 }

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "lwwait/lwwait.h"
 #include "pg_sweep.h"
 #include "stats.h"
 #include "sweep/sweep.h"
@@ -219,6 +220,8 @@ pgsweep_reset(void)
 	PgSweep->core_ticks_base = pgsweep_core_ticks();
 	memset(PgSweep->switches, 0, sizeof(PgSweep->switches));
 	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));
+	if (PgSweepLwWait)
+		pgsweep_reset_lwwaits();
 
 	LWLockRelease(PgSweep->lock);
 	return before;

@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "sweep/sweep.h"
@@ -101,4 +102,5 @@ pgsweep_apply_configuration(void)
 		pgsweep_switch(pgsweep_strategy, PGSWEEP_SET_BY_RELOAD);
 	if ((uint32) pgsweep_batch_size != PgSweep->batch_configured)
 		pgsweep_set_batch_configured(pgsweep_batch_size);
+	pgsweep_apply_lwwait_configuration();
 }

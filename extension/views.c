@@ -16,6 +16,7 @@
 #include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "stats.h"
@@ -128,6 +129,8 @@ put_status(Row *row)
 	PgSweepSetBy set_by;
 	NameData	role;
 	char		reason[sizeof(PgSweep->reason)];
+	const char *lwlock_wait = NULL;
+	const char *lwlock_wait_configured = NULL;
 	int			hand;
 	uint64		passes;
 
@@ -145,6 +148,11 @@ put_status(Row *row)
 	strlcpy(reason, PgSweep->reason, sizeof(reason));
 	set_by = PgSweep->set_by;
 	role = PgSweep->set_by_role;
+	if (PgSweepLwWait)
+	{
+		lwlock_wait = pgsweep_lwwait_policies[PgSweepLwWait->default_policy]->name;
+		lwlock_wait_configured = pgsweep_lwwait_policies[PgSweepLwWait->configured]->name;
+	}
 	LWLockRelease(PgSweep->lock);
 
 	pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)]->position(&hand, &passes);
@@ -174,6 +182,8 @@ put_status(Row *row)
 	put_text(row, pgsweep_placement_name(PgSweep->placement.configured));
 	put_text(row, PgSweep->placement.note[0] ? PgSweep->placement.note : NULL);
 	put_interval(row, PgSweep->placement.usec);
+	put_text(row, lwlock_wait);
+	put_text(row, lwlock_wait_configured);
 	put(row, TimestampTzGetDatum(stats_reset));
 }
 

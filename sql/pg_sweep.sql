@@ -38,7 +38,7 @@ ORDER BY pg_describe_object(d.classid, d.objid, 0) COLLATE "C";
 -- All that users call and read has a comment; columns that the others explain
 -- have none
 SELECT p.proname FROM pg_proc p
-WHERE p.proname IN ('pg_sweep_set_strategy', 'pg_sweep_reset_stats')
+WHERE p.proname IN ('pg_sweep_set_strategy', 'pg_sweep_set_lwlock_wait', 'pg_sweep_reset_stats')
   AND obj_description(p.oid, 'pg_proc') IS NULL;
 SELECT a.attrelid::regclass AS view, a.attname AS column
 FROM pg_attribute a
