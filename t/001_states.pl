@@ -35,12 +35,16 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_j
  WHERE value <> 'null' AND key NOT IN ('state', 'note', 'server_api')}),
 		'',
 		"$title: and nothing else");
-	for my $view (qw(pg_sweep_strategies pg_sweep_backends))
+	for my $view (
+		qw(pg_sweep_strategies pg_sweep_backends pg_sweep_lwlock_waits pg_sweep_lwlock_policies)
+	  )
 	{
 		is($node->safe_psql('postgres', "SELECT count(*) FROM $view"),
 			0, "$title: $view is empty");
 	}
-	for my $call ("pg_sweep_set_strategy('batched')", 'pg_sweep_reset_stats()')
+	for my $call (
+		"pg_sweep_set_strategy('batched')", 'pg_sweep_reset_stats()',
+		"pg_sweep_set_lwlock_wait('spin')", "pg_sweep_set_lwlock_wait('nope', 'nothing')")
 	{
 		my ($name) = $call =~ /^(\w+)/;
 		my ($ret, $stdout, $stderr) = $node->psql('postgres',
@@ -256,6 +260,19 @@ extension_control_path = '\$system:$sharedir'
 	is_deeply(
 		[ unexpected_log_lines($unpatched, $offset, qr/cannot be used/) ],
 		[], "$title: no error in the log");
+
+	# What needs another patch names that one
+	my ($ret, $stdout, $stderr) = $unpatched->psql('postgres',
+		"\\set VERBOSITY verbose\nALTER SYSTEM SET pg_sweep.lwlock_wait = 'spin'");
+	like(
+		$stderr,
+		qr/ERROR:  0A000: invalid value for parameter "pg_sweep\.lwlock_wait": "spin"\nDETAIL:  The server lacks the core patch "lwlock-wait-hooks"\.\n/,
+		"$title: lwlock_wait is refused, naming the patch");
+	is( $unpatched->safe_psql(
+			'postgres',
+			"ALTER SYSTEM SET pg_sweep.lwlock_wait = 'stock'; SHOW pg_sweep.lwlock_wait"),
+		'stock',
+		"$title: but not core's own way");
 	$unpatched->stop;
 }
 

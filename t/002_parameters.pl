@@ -194,14 +194,15 @@ for my $case (
 # default
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
 $node->append_conf('postgresql.conf',
-	"pg_sweep.strategy = batched\npg_sweep.batch_size = 7");
+	"pg_sweep.strategy = batched\npg_sweep.batch_size = 7\npg_sweep.lwlock_wait = spin");
 $node->reload;
 $node->poll_query_until('postgres',
-	"SELECT strategy = 'batched' AND batch_size_configured = 7 FROM pg_sweep_status"
+	"SELECT strategy = 'batched' AND batch_size_configured = 7 AND lwlock_wait = 'spin' FROM pg_sweep_status"
 ) or die 'could not switch to batched';
 for my $case (
 	[ 'pg_sweep.strategy', 'nope', 'strategy', 'stock' ],
-	[ 'pg_sweep.batch_size', '1025', 'batch_size_configured', '0' ])
+	[ 'pg_sweep.batch_size', '1025', 'batch_size_configured', '0' ],
+	[ 'pg_sweep.lwlock_wait', 'nope', 'lwlock_wait', 'stock' ])
 {
 	my ($parameter, $value, $column, $default) = @$case;
 	my $offset = -s $node->logfile;

@@ -1,0 +1,488 @@
+
+# Waiting for LWLocks: policies by parameter, function and tranche; and what
+# pg_sweep_lwlock_waits counts, against locks whose waits the test makes.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my @policies = qw(stock spin lockless lockless_spin);
+my @modes = ('exclusive', 'shared', 'wait until free');
+my $node = sweep_node('main', conf => q{
+shared_buffers = 4MB
+max_connections = 40
+bgwriter_delay = 10ms
+pg_sweep.lwlock_wait = spin
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+
+sub value
+{
+	my ($query) = @_;
+
+	return $node->safe_psql('postgres', $query);
+}
+
+sub policies
+{
+	return value('SELECT lwlock_wait, lwlock_wait_configured FROM pg_sweep_status');
+}
+
+# The policies of tranches that have their own
+sub own
+{
+	return value(
+		q{SELECT string_agg(tranche || '=' || policy, ' ' ORDER BY tranche) FROM pg_sweep_lwlock_policies WHERE own});
+}
+
+sub set_policy
+{
+	my ($policy, $tranche) = @_;
+
+	return value("SELECT pg_sweep_set_lwlock_wait('$policy'"
+		  . (defined $tranche ? ", '$tranche'" : '')
+		  . ')');
+}
+
+sub reload_with
+{
+	my ($setting, $condition) = @_;
+
+	value("ALTER SYSTEM SET $setting");
+	$node->reload;
+	return $node->poll_query_until('postgres', "SELECT $condition FROM pg_sweep_status");
+}
+
+# A reload of another parameter, which the background writer applies in the
+# same go
+my $serial = 10;
+
+sub unrelated_reload
+{
+	$serial++;
+	reload_with("pg_sweep.batch_size = $serial", "batch_size_configured = $serial")
+	  or die 'the reload was not applied';
+	return;
+}
+
+#
+# Which policy
+#
+is(policies(), 'spin|spin', 'start: as configured');
+is(own(), '', 'start: no tranche has its own');
+for my $policy (@policies, @policies)
+{
+	ok(reload_with("pg_sweep.lwlock_wait = $policy", "lwlock_wait_configured = '$policy'"),
+		"$policy: a reload is applied");
+	is(policies(), "$policy|$policy", "$policy: a reload switches");
+}
+for my $policy (@policies)
+{
+	my ($other) = grep { $_ ne $policy } @policies;
+
+	reload_with("pg_sweep.lwlock_wait = $other", "lwlock_wait_configured = '$other'")
+	  or die "could not configure $other";
+	set_policy($other);
+	is(set_policy($policy), $other, "$policy: the function returns what was active");
+	is(policies(), "$policy|$other", "$policy: it leaves the configuration alone");
+	unrelated_reload();
+	is(policies(), "$policy|$other", "$policy: a reload of other parameters does not undo it");
+	ok(reload_with("pg_sweep.lwlock_wait = $policy", "lwlock_wait_configured = '$policy'"),
+		"$policy: the configuration follows");
+	is(policies(), "$policy|$policy", "$policy: which changes nothing");
+	set_policy($other);
+	set_policy($other, 'WALWrite');
+	ok(reload_with('pg_sweep.lwlock_wait = stock', "lwlock_wait_configured = 'stock'"),
+		"$policy: a changed parameter is applied")
+	  unless $policy eq 'stock';
+	is(policies(), 'stock|stock', "$policy: and wins over the function")
+	  unless $policy eq 'stock';
+	is(own(), "WALWrite=$other", "$policy: what tranches have of their own stays");
+	set_policy('default', 'WALWrite');
+	is(own(), '', "$policy: until it is taken away");
+}
+
+set_policy('lockless_spin');
+set_policy('spin', 'WALWrite');
+set_policy('lockless', 'BufferContent');
+is(own(), 'BufferContent=lockless WALWrite=spin', 'tranches: each has what it was given');
+is(policies(), 'lockless_spin|stock', 'tranches: the others have the default');
+reload_with('pg_sweep.lwlock_wait = lockless', "lwlock_wait = 'lockless'")
+  or die 'could not switch';
+set_policy('spin');
+$node->restart;
+is(policies(), 'lockless|lockless', 'a restart returns to what is configured');
+is(own(), '', 'and to no policies of tranches');
+
+for my $case (
+	[ "pg_sweep.lwlock_wait = 'nope'", 'Available values: ' . join(', ', @policies) ],
+	[ 'pg_sweep.lwlock_spin_tries = 10001', '10001 is outside the valid range' ],
+	[ "pg_sweep.lwlock_handoff_after = '2h'", '7200000 ms is outside the valid range' ])
+{
+	my ($setting, $reason) = @$case;
+	my ($ret, $stdout, $stderr) = $node->psql('postgres', "ALTER SYSTEM SET $setting");
+
+	is($ret, 3, "ALTER SYSTEM SET $setting: refused");
+	like($stderr, qr/\Q$reason\E/, "ALTER SYSTEM SET $setting: says why");
+}
+
+#
+# What is counted
+#
+SKIP:
+{
+	skip 'test/modules/test_pg_sweep is not installed', 1
+	  unless installed_module($node, 'test_pg_sweep_lwlock');
+
+	value('CREATE EXTENSION test_pg_sweep');
+
+	my $holder = $node->background_psql('postgres');
+
+	# A row of the view in a session that knows the tranches
+	my $know = 'SELECT test_pg_sweep_lwlock_held();';
+
+	sub waits
+	{
+		my ($columns, $where) = @_;
+		my @lines = split /\n/,
+		  value("$know SELECT $columns FROM pg_sweep_lwlock_waits WHERE $where");
+
+		shift @lines;
+		return join "\n", @lines;
+	}
+
+	# Let the holder hold locks until somebody has come for each and has waited
+	# for so long
+	sub hold
+	{
+		my ($first, $last, $ms) = @_;
+
+		$holder->query_until(
+			qr/^begun$/m,
+			"\\echo begun\nSELECT test_pg_sweep_lwlock_hand_over($first, $last, $ms);\n\\echo ended\n");
+		$node->poll_query_until('postgres', 'SELECT test_pg_sweep_lwlock_held()')
+		  or die 'the locks are not held';
+		return;
+	}
+
+	sub held_until_now
+	{
+		$holder->query_until(qr/^ended$/m, '');
+		return;
+	}
+
+	#
+	# One wait, known from outside
+	#
+	my $columns = 'tranche, mode, policy, contended, spun, queued, slept, woken_in_vain, overtaken, handed_over';
+	my $lock = 0;
+	for my $policy (@policies)
+	{
+		for my $mode (@modes)
+		{
+			my $tranche = sprintf('test_%04d', $lock);
+			my $title = "$policy, $mode";
+
+			set_policy($policy);
+			value('SELECT pg_sweep_reset_stats()');
+			hold($lock, $lock, 50);
+			my $begin = time;
+			is(value("SELECT test_pg_sweep_lwlock_take($lock, $lock, '$mode')"),
+				1, "$title: the process sleeps, as core says");
+			my $elapsed = (time - $begin) * 1000;
+			held_until_now();
+
+			is(waits($columns, "tranche = '$tranche'"),
+				"$tranche|$mode|$policy|1|0|1|1|0|0|0", "$title: one wait is counted as one");
+			my ($wait, $longest, $sum, $fits) = split /\|/, waits(
+				q{wait_time, longest_wait, (SELECT sum(n) FROM unnest(histogram) n),
+				  (SELECT bool_and((n = 1) = (wait_time * 1000 >= CASE WHEN i = 1 THEN 0 ELSE 2 ^ (i - 2) END
+				                              AND (i = 24 OR wait_time * 1000 < 2 ^ (i - 1))))
+				     FROM unnest(histogram) WITH ORDINALITY AS h(n, i))},
+				"tranche = '$tranche'");
+			cmp_ok($wait, '>=', 50, "$title: it took at least as long as the lock was held");
+			cmp_ok($wait, '<=', $elapsed, "$title: and no longer than the whole call");
+			is($longest, $wait, "$title: it is the longest");
+			is("$sum|$fits", '1|t', "$title: the histogram has it where it belongs");
+			$lock++;
+		}
+	}
+
+	#
+	# Seen by pg_stat_activity, too; a reset meanwhile
+	#
+	{
+		my $waiter = $node->background_psql('postgres');
+		my $pid = $waiter->query_safe('SELECT pg_backend_pid()');
+
+		set_policy('lockless');
+		value('SELECT pg_sweep_reset_stats()');
+		hold($lock, $lock, 1000);
+		$waiter->query_until(qr/^begun$/m,
+			"\\echo begun\nSELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
+		ok( $node->poll_query_until(
+				'postgres',
+				"SELECT wait_event_type = 'LWLock' FROM pg_stat_activity WHERE pid = $pid"),
+			'pg_stat_activity shows the wait');
+		my $seen = time;
+		is( waits(
+				q{contended, queued, slept, wait_time, 0 = ALL (histogram)},
+				sprintf(q{tranche = 'test_%04d'}, $lock)),
+			'1|1|1|0|t',
+			'a wait that lasts is counted but for its time');
+		value('SELECT pg_sweep_reset_stats()');
+		is(waits('tranche', "tranche LIKE 'test%'"), '', 'a reset lets all begin at zero');
+		$node->poll_query_until('postgres',
+			"SELECT wait_event_type IS DISTINCT FROM 'LWLock' FROM pg_stat_activity WHERE pid = $pid")
+		  or die 'the wait does not end';
+		my $over = (time - $seen) * 1000;
+		held_until_now();
+
+		# It ends after what pg_stat_activity has shown, by one poll at most; and
+		# began before.  The hold is measured from there on.
+		my ($counts, $wait) = waits(
+			q{concat_ws(' ', contended, queued, slept, (SELECT sum(n) FROM unnest(histogram) n)) || '|' || wait_time},
+			sprintf(q{tranche = 'test_%04d'}, $lock)) =~ /(.*)\|(.*)/;
+		is($counts, '0 0 0 1', 'a wait that a reset interrupts has its time after it');
+		cmp_ok($wait, '>=', 1000, 'its time is that of the hold');
+		cmp_ok($wait, '<=', $over + 5000, 'and what pg_stat_activity has shown');
+		$waiter->quit;
+		$lock++;
+	}
+
+	# The longest of before a reset is forgotten, also where nobody has waited
+	# since
+	set_policy('stock');
+	hold($lock, $lock, 200);
+	value("SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')");
+	held_until_now();
+	value('SELECT pg_sweep_reset_stats()');
+	is(waits('longest_wait', "tranche LIKE 'test%'"), '', 'reset: no longest wait is left');
+	hold($lock, $lock, 0);
+	value("SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')");
+	held_until_now();
+	is( waits('longest_wait = wait_time AND longest_wait > 0', "tranche LIKE 'test%'"), 't',
+		'reset: the next wait is the longest, however short');
+	$lock++;
+
+	#
+	# Turned off
+	#
+	value('SELECT pg_sweep_reset_stats()');
+	hold($lock, $lock, 0);
+	is(value("SET pg_sweep.track_lwlock_waits = off; SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')"),
+		1, 'track_lwlock_waits = off: a process sleeps');
+	held_until_now();
+	is(waits('tranche', "tranche LIKE 'test%'"), '', 'track_lwlock_waits = off: which is not counted');
+	$lock++;
+
+	#
+	# Load.  What core says of each acquisition is the measure.
+	#
+	my $sessions = 6;
+	for my $policy (@policies)
+	{
+		my $tranche = sprintf('test_%04d', $lock);
+		my $times = 20_000;
+		my $rounds = 0;
+		my ($slept, %all) = (0);
+
+		set_policy('stock');
+		set_policy($policy, 'ProcArray');
+		value("$know SELECT pg_sweep_set_lwlock_wait('$policy', '$tranche')");
+		value('SELECT pg_sweep_reset_stats()');
+		value('CREATE TABLE IF NOT EXISTS slept (n int8)');
+		value('TRUNCATE slept');
+		my $script = write_script("take_$policy.sql", join '',
+			map { "INSERT INTO slept SELECT test_pg_sweep_lwlock_take($lock, $lock, '$_', $times);\n" }
+			  'exclusive', 'exclusive', 'shared', 'wait until free');
+
+		# until a waiter has been woken in vain, and a try was worth it where
+		# there is a second CPU
+		my $cpus = `nproc` + 0;
+		do
+		{
+			my $load = start_pgbench($node, "take_${policy}_" . ++$rounds,
+				'--file' => $script, '--client' => $sessions, '--transactions' => 1);
+
+			is(wait_for_background($load, 0), 0, "$policy: contention, round $rounds");
+			%all = map { /(.*)=(.*)/ } split /\n/, waits(
+				q{unnest(ARRAY['contended=' || sum(contended), 'spun=' || sum(spun), 'queued=' || sum(queued),
+				  'slept=' || sum(slept), 'vain=' || sum(woken_in_vain), 'overtaken=' || sum(overtaken),
+				  'granted=' || sum(handed_over), 'longest=' || max(longest_wait), 'time=' || sum(wait_time),
+				  'waits=' || sum((SELECT sum(n) FROM unnest(histogram) n)), 'policies=' || string_agg(DISTINCT policy, ' ')])},
+				"tranche = '$tranche'");
+		} until ($rounds == 50
+			|| ($all{slept} && $all{vain}
+				&& ($all{spun} || $policy !~ /spin/ || $cpus < 2)));
+
+		$slept = value('SELECT sum(n) FROM slept');
+		note("$policy: " . join(' ', map { "$_=$all{$_}" } sort keys %all));
+		is($all{policies}, $policy, "$policy: the tranche has it");
+		is($all{waits}, $slept, "$policy: waits are as many as core says: $slept");
+		cmp_ok($all{slept}, '>', 0, "$policy: some slept");
+		cmp_ok($all{contended}, '<=', 4 * $sessions * $times * $rounds, "$policy: contended ones are not more than all");
+		cmp_ok($all{waits} + $all{spun}, '<=', $all{contended}, "$policy: who slept or spun has found it taken");
+		cmp_ok($all{slept}, '<=', $all{queued}, "$policy: who slept was queued");
+		cmp_ok($all{slept}, '<=', $all{waits} + $all{vain}, "$policy: who sleeps again was woken in vain");
+		cmp_ok($all{vain}, '>', 0, "$policy: some were woken in vain");
+		cmp_ok($all{overtaken}, '<=', $all{vain}, "$policy: overtaken ones were");
+		cmp_ok($all{granted}, '<=', $all{overtaken}, "$policy: handed over to overtaken ones only");
+		cmp_ok($all{longest}, '<=', $all{time}, "$policy: the longest is in the total");
+		if ($policy eq 'stock')
+		{
+			is("$all{spun}|$all{granted}", '0|0', "$policy: core does not try for a while, nor hand over");
+		}
+		elsif ($policy =~ /spin/)
+		{
+			cmp_ok($all{spun}, '>', 0, "$policy: some got it by trying") unless $cpus < 2;
+		}
+		is( waits('count(*)', "spun > 0 AND tranche NOT IN ('ProcArray', '$tranche')"),
+			0, "$policy: nobody tries for locks of other tranches");
+		value("$know SELECT pg_sweep_set_lwlock_wait('default', '$tranche')");
+		set_policy('default', 'ProcArray');
+		$lock++;
+	}
+
+	#
+	# More tranches than a process has room for
+	#
+	value('SELECT pg_sweep_reset_stats()');
+	my $many = $node->background_psql('postgres');
+	hold(100, 199, 0);
+	is($many->query_safe("SELECT test_pg_sweep_lwlock_take(100, 199, 'exclusive')"), 100, 'many tranches: it sleeps for each');
+	held_until_now();
+	is( waits(
+			q{count(*) > 20, sum(contended), sum(slept), sum((SELECT sum(n) FROM unnest(histogram) n))},
+			"tranche LIKE 'test%' OR tranche IS NULL"),
+		't|100|100|100', 'many tranches: none is lost');
+	is( waits(q{count(*), bool_and(mode IS NULL AND policy IS NULL), sum(contended) > 40}, 'tranche IS NULL'),
+		'1|t|t', 'many tranches: what found no place is in one row');
+	is( value(q{SELECT count(*), bool_and(mode = 'exclusive'), sum(contended) > 20
+	              FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'}),
+		'1|t|t', 'many tranches: those that a session does not know have the name that wait events give them');
+
+	# the same again: places are kept
+	my $before = waits('sum(contended)', 'tranche IS NULL');
+	hold(100, 199, 0);
+	$many->query_safe("SELECT test_pg_sweep_lwlock_take(100, 199, 'exclusive')");
+	held_until_now();
+	is(waits('sum(contended)', 'tranche IS NULL'), 2 * $before, 'many tranches: the same ones have a place');
+	$many->quit;
+
+	# More than can be told apart in all: sessions of some tranches each
+	my @crowd = map { $node->background_psql('postgres') } 1 .. 30;
+	for my $round (1, 2)
+	{
+		value('SELECT pg_sweep_reset_stats()');
+		for my $i (0 .. $#crowd)
+		{
+			my ($first, $last) = (40 * $i, 40 * $i + 39);
+
+			hold($first, $last, 0);
+			$crowd[$i]->query_safe("SELECT test_pg_sweep_lwlock_take($first, $last, 'shared')");
+			held_until_now();
+		}
+		is( waits(q{count(*) > 900, sum(contended), bool_and(coalesce(contended >= 0, true)),
+				    count(*) FILTER (WHERE tranche IS NULL)},
+				"tranche LIKE 'test%' OR tranche IS NULL"),
+			't|1200|t|1', "1200 tranches, round $round: none is lost");
+	}
+	$_->quit foreach @crowd;
+	value('SELECT pg_sweep_reset_stats()');
+	is(waits('count(*)', "tranche LIKE 'test%' OR tranche IS NULL"), 0, '1200 tranches: all begin at zero');
+
+	# Several tranches of one name
+	is( value(q{
+SELECT test_pg_sweep_lwlock_new_tranche('twice') <> test_pg_sweep_lwlock_new_tranche('twice');
+SELECT pg_sweep_set_lwlock_wait('spin', 'twice');
+SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice';
+SELECT test_pg_sweep_lwlock_new_tranche('twice') > 0;
+SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice' ORDER BY own}),
+		"t\nstock\nspin|t\nt\nstock|f\nspin|t",
+		'one name: all tranches of it that there are, not those to come');
+	is( value(q{SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'extension'}),
+		'spin|t', 'one name: a session that does not know it sees that there is one');
+	$holder->quit;
+
+	#
+	# Another library's hooks
+	#
+	$node->stop;
+	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_other_lwlock_wait,pg_sweep'");
+	my $offset = -s $node->logfile;
+	is($node->start(fail_ok => 1), 0, 'another library waits its own way: the server does not start');
+	like(
+		slurp_file($node->logfile, $offset),
+		qr/FATAL:  pg_sweep cannot be loaded: another library has replaced waiting for LWLocks already\n/,
+		'and says why');
+	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'pg_sweep'");
+	$node->start;
+}
+
+#
+# After a crash
+#
+set_policy('lockless_spin');
+set_policy('spin', 'WALWrite');
+{
+	my $victim = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $victim->query_safe('SELECT pg_backend_pid()');
+
+	kill('KILL', $pid);
+	eval { $victim->quit; };
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(50_000) while slurp_file($node->logfile) !~ /terminating any other active server processes/ && time < $deadline;
+	ok(wait_until_back($node), 'crash: the server is back');
+}
+is(policies(), 'lockless|lockless', 'crash: as configured');
+is(own(), '', 'crash: no tranche has its own');
+$node->stop;
+
+#
+# A server as small as can be, on one CPU
+#
+{
+	my $tiny = sweep_node('tiny', conf => q{
+shared_buffers = 128kB
+max_connections = 5
+max_wal_senders = 0
+max_worker_processes = 0
+io_method = sync
+});
+	$tiny->start;
+	$tiny->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+
+	# processes that start from now on
+	my $pinned = system('taskset --all-tasks --cpu-list --pid 0 '
+		  . $tiny->safe_psql('postgres', q{SELECT pg_read_file('postmaster.pid')::text}) =~ s/\n.*//sr
+		  . ' >/dev/null 2>&1') == 0;
+	note($pinned ? 'on one CPU' : 'cannot be bound to one CPU');
+
+	$tiny->safe_psql('postgres', 'CREATE TABLE t (i int)');
+	my $insert = write_script('tiny_insert.sql', 'INSERT INTO t VALUES (1);');
+	for my $policy (@policies)
+	{
+		$tiny->safe_psql('postgres', "SELECT pg_sweep_set_lwlock_wait('$policy')");
+		my $load = start_pgbench($tiny, "tiny_$policy",
+			'--file' => $insert, '--client' => 2, '--transactions' => 500);
+		is(wait_for_background($load, 0), 0, "tiny, $policy: works");
+	}
+	is($tiny->safe_psql('postgres', 'SELECT count(*) FROM t'), 1000 * @policies, 'tiny: all is there');
+	is( $tiny->safe_psql(
+			'postgres',
+			'SELECT count(*) FROM pg_sweep_lwlock_waits WHERE spun > contended OR slept > queued'),
+		0, 'tiny: counters fit');
+	$tiny->stop;
+}
+
+done_testing();

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_pg_sweep_lwlock.c
+ *	  LWLocks to be waited for, each in a tranche of its own.
+ *
+ * Whether and how often a process has slept is told by core's own answers, not
+ * by what pg_sweep counts.
+ *
+ * IDENTIFICATION
+ *	  test/modules/test_pg_sweep/test_pg_sweep_lwlock.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/dsm_registry.h"
+#include "storage/lwlock.h"
+#include "storage/lwlock_queue.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+PG_MODULE_MAGIC_EXT(
+					.name = "test_pg_sweep_lwlock",
+					.version = "1.0"
+);
+
+#define NUM_LOCKS		1200
+
+/* So many a process may hold at once, with some to spare for others */
+#define MOST_HELD		150
+
+#define MAX_WAIT_MS		60000
+
+typedef struct TestLocks
+{
+	int			first_tranche;
+	bool		all_held;		/* by test_pg_sweep_lwlock_hand_over() */
+	LWLockPadded locks[NUM_LOCKS];
+} TestLocks;
+
+PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_hand_over);
+PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_held);
+PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_take);
+PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_new_tranche);
+
+static void
+init_locks(void *address)
+{
+	TestLocks  *test = address;
+
+	test->all_held = false;
+	for (int i = 0; i < NUM_LOCKS; i++)
+	{
+		int			tranche = LWLockNewTrancheId();
+
+		/* in a row, unless another library asks for one at this moment */
+		if (i == 0)
+			test->first_tranche = tranche;
+		else if (tranche != test->first_tranche + i)
+			elog(ERROR, "tranches are not in a row");
+		LWLockInitialize(&test->locks[i].lock, tranche);
+	}
+}
+
+static TestLocks *
+attach(void)
+{
+	static TestLocks *test = NULL;
+	bool		found;
+
+	if (test != NULL)
+		return test;
+	test = GetNamedDSMSegment("test_pg_sweep_lwlock", sizeof(TestLocks), init_locks, &found);
+	for (int i = 0; i < NUM_LOCKS; i++)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		LWLockRegisterTranche(test->first_tranche + i, psprintf("test_%04d", i));
+		MemoryContextSwitchTo(old);
+	}
+	return test;
+}
+
+static void
+check_range(int first, int last)
+{
+	if (first < 0 || last < first || last >= NUM_LOCKS)
+		elog(ERROR, "locks are 0 to %d", NUM_LOCKS - 1);
+}
+
+/*
+ * test_pg_sweep_lwlock_hand_over(first, last, ms)
+ */
+Datum
+test_pg_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
+{
+	int			first = PG_GETARG_INT32(0);
+	int			last = PG_GETARG_INT32(1);
+	int			ms = PG_GETARG_INT32(2);
+	TestLocks  *test = attach();
+	TimestampTz begin = GetCurrentTimestamp();
+
+	check_range(first, last);
+	if (last - first >= MOST_HELD)
+		elog(ERROR, "at most %d locks at once", MOST_HELD);
+
+	for (int i = first; i <= last; i++)
+		LWLockAcquire(&test->locks[i].lock, LW_EXCLUSIVE);
+	test->all_held = true;
+	for (int i = first; i <= last; i++)
+	{
+		LWLock	   *lock = &test->locks[i].lock;
+
+		/* interrupts are held off as long as locks are held */
+		while (LWLockNewest(pg_atomic_read_u64(LWLockState(lock))) == INVALID_PROC_NUMBER)
+		{
+			if (TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), MAX_WAIT_MS))
+			{
+				test->all_held = false;
+				elog(ERROR, "nobody has come for lock %d", i);
+			}
+			pg_usleep(100);
+		}
+		pg_usleep(ms * 1000L);
+		if (i == last)
+			test->all_held = false;
+		LWLockRelease(lock);
+	}
+	PG_RETURN_VOID();
+}
+
+/*
+ * test_pg_sweep_lwlock_held()
+ */
+Datum
+test_pg_sweep_lwlock_held(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(*(volatile bool *) &attach()->all_held);
+}
+
+/*
+ * test_pg_sweep_lwlock_take(first, last, mode, times)
+ */
+Datum
+test_pg_sweep_lwlock_take(PG_FUNCTION_ARGS)
+{
+	int			first = PG_GETARG_INT32(0);
+	int			last = PG_GETARG_INT32(1);
+	char	   *mode = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	int			times = PG_GETARG_INT32(3);
+	bool		until_free = strcmp(mode, "wait until free") == 0;
+	bool		shared = strcmp(mode, "shared") == 0;
+	TestLocks  *test = attach();
+	volatile int work = 0;
+	int64		slept = 0;
+
+	check_range(first, last);
+	if (!until_free && !shared && strcmp(mode, "exclusive") != 0)
+		elog(ERROR, "there is no mode \"%s\"", mode);
+
+	for (int t = 0; t < times; t++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = first; i <= last; i++)
+		{
+			LWLock	   *lock = &test->locks[i].lock;
+			bool		held = true;
+
+			if (until_free)
+			{
+				held = LWLockAcquireOrWait(lock, LW_EXCLUSIVE);
+				slept += !held;
+			}
+			else
+				slept += !LWLockAcquire(lock, shared ? LW_SHARED : LW_EXCLUSIVE);
+
+			/* for others to find it taken */
+			for (int k = 0; k < 100; k++)
+				work = work + k;
+			if (held)
+				LWLockRelease(lock);
+		}
+	}
+	PG_RETURN_INT64(slept);
+}
+
+/*
+ * test_pg_sweep_lwlock_new_tranche(name)
+ */
+Datum
+test_pg_sweep_lwlock_new_tranche(PG_FUNCTION_ARGS)
+{
+	int			tranche = LWLockNewTrancheId();
+
+	LWLockRegisterTranche(tranche,
+						  MemoryContextStrdup(TopMemoryContext,
+											  text_to_cstring(PG_GETARG_TEXT_PP(0))));
+	PG_RETURN_INT32(tranche);
+}
