@@ -39,7 +39,7 @@ my %limit = (
 	'0001-sweep-hooks-api.patch' => 80,
 	'0002-buffer-replacement-hooks.patch' => 250,
 	'0003-proc-placement-hooks.patch' => 60,
-	'0004-lwlock-wait-hooks.patch' => 600);
+	'0004-lwlock-wait-hooks.patch' => 620);
 
 # A name by which the header shows that the patch is in
 my %declares = (
