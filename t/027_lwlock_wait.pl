@@ -354,6 +354,40 @@ SKIP:
 	}
 
 	#
+	# Adding up and resetting while all of it is written: no counter is less than
+	# what a reset remembers of it
+	#
+	{
+		my %loads = (
+			race_take => [ 6, 60, join '', map { "SELECT test_pg_sweep_lwlock_take(0, 3, '$_', 1000);\n" } @modes ],
+			race_reset => [ 2, 500, 'SELECT pg_sweep_reset_stats();' ],
+			race_read => [ 2, 300, q{
+DO $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_sweep_lwlock_waits
+	            WHERE contended NOT BETWEEN 0 AND 1e9 OR spun NOT BETWEEN 0 AND 1e9 OR queued NOT BETWEEN 0 AND 1e9
+	               OR slept NOT BETWEEN 0 AND 1e9 OR woken_in_vain NOT BETWEEN 0 AND 1e9
+	               OR overtaken NOT BETWEEN 0 AND 1e9 OR wait_time NOT BETWEEN 0 AND 1e9
+	               OR (SELECT bool_or(n NOT BETWEEN 0 AND 1e9) FROM unnest(histogram) n))
+	THEN RAISE 'out of range';
+	END IF;
+END $$;} ]);
+		my %running;
+
+		set_policy('lockless_spin');
+		for my $name (sort keys %loads)
+		{
+			my ($clients, $transactions, $text) = @{ $loads{$name} };
+
+			$running{$name} = start_pgbench($node, $name,
+				'--file' => write_script("$name.sql", $text),
+				'--client' => $clients, '--transactions' => $transactions);
+		}
+		is(wait_for_background($running{$_}, 0), 0, "resets under load: $_") foreach sort keys %running;
+		set_policy('stock');
+	}
+
+	#
 	# More tranches than a process has room for
 	#
 	value('SELECT pg_sweep_reset_stats()');
