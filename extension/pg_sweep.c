@@ -88,7 +88,7 @@ _PG_init(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("pg_sweep was built for hook API number %d, but this server has number %d",
 						SWEEP_HOOKS_API, sweep_hooks_api),
-				 errhint("Build pg_sweep against this server, or remove it from \"shared_preload_libraries\".")));
+				 errhint("Use the pg_sweep that the server's patches came with, or remove it from \"shared_preload_libraries\".")));
 	if (state == PGSWEEP_STATE_NOT_PATCHED)
 	{
 		pgsweep_define_gucs();

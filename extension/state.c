@@ -63,7 +63,7 @@ pgsweep_state_note(PgSweepState state)
 			return "The server lacks the core patch \"" REPLACEMENT_PATCH
 				"\"; apply core-hooks to its source and build it again.";
 		case PGSWEEP_STATE_WRONG_API:
-			return psprintf("The server's hooks have API number %d, this library was built for %d; build pg_sweep against this server.",
+			return psprintf("The server's hooks have API number %d, this library was built for %d; use the pg_sweep that the server's patches came with.",
 							sweep_hooks_api, SWEEP_HOOKS_API);
 	}
 	pg_unreachable();

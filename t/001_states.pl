@@ -181,7 +181,7 @@ SKIP:
 	check_state(
 		$node, "$title, not preloaded",
 		state => 'wrong API',
-		note => "The server's hooks have API number $api, this library was built for 1; build pg_sweep against this server.",
+		note => "The server's hooks have API number $api, this library was built for 1; use the pg_sweep that the server's patches came with.",
 		server_api => $api,
 		message => "the server's hooks have another API number");
 
@@ -197,7 +197,7 @@ SKIP:
 		"$title: it names both numbers");
 	like(
 		$log,
-		qr/HINT:  Build pg_sweep against this server, or remove it from "shared_preload_libraries"\.\n/,
+		qr/HINT:  Use the pg_sweep that the server's patches came with, or remove it from "shared_preload_libraries"\.\n/,
 		"$title: and what to do");
 
 	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries',
