@@ -107,8 +107,16 @@ pgsweep_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool res
 LWLockWaitStep
 pgsweep_queue_for_var(LWLock *lock)
 {
-	uint64		state = pg_atomic_read_u64(LWLockState(lock));
+	uint64		state;
 
+	/*
+	 * Pairs with the write barrier in LWLockWakeup(): who last woke us has done
+	 * with our links.  Acquisitions have tried the lock since, which is a
+	 * barrier, too.
+	 */
+	pg_read_barrier();
+
+	state = pg_atomic_read_u64(LWLockState(lock));
 	while (state & LW_VAL_EXCLUSIVE)
 		if (LWLockTryQueue(lock, &state, LW_WAIT_UNTIL_FREE, 0))
 			return LW_STEP_QUEUED;
