@@ -29,7 +29,8 @@ my %additions = (
 	GetBufferReplacement => '0002-buffer-replacement-hooks',
 	StrategyEmptyFreelist => '0002-buffer-replacement-hooks',
 	SyncOneBuffer => '0002-buffer-replacement-hooks',
-	ProcPlacement => '0003-proc-placement-hooks');
+	ProcPlacement => '0003-proc-placement-hooks',
+	LWLockWait => '0004-lwlock-wait-hooks');
 
 # ---- exported symbols ----
 
@@ -68,11 +69,29 @@ sub includedir
 	return $out;
 }
 
-# Headers are equal to the letter but for the new one, hence so is every public
-# type.  When a patch must change one, its types belong into abi_probe.c.
-my ($differ, $stderr) = run_command([ 'diff', '-rq', includedir($stock), includedir($patched) ]);
-is($differ, 'Only in ' . includedir($patched) . '/storage: sweep_hooks.h',
-	'the installed headers are those of stock, and sweep_hooks.h');
+# Headers are equal to the letter but for the new ones and the members of LWLock
+# that are lwlock.c's own, hence so is every other public type.  The types that
+# have it in them are in abi_probe.c.
+my ($differ, $stderr) =
+  run_command([ 'diff', '-r', '-U0', includedir($stock), includedir($patched) ]);
+my (%only_new, @changes);
+foreach (split /\n/, $differ)
+{
+	if (/^diff /) { next }
+	elsif (/^Only in \Q@{[ includedir($patched) ]}\E\/(.*): (.*)$/) { $only_new{"$1/$2"} = 1 }
+	elsif (/^\+\+\+ \Q@{[ includedir($patched) ]}\E\/(\S+)/) { push @changes, "in $1" }
+	elsif (/^([-+])(?!\1\1 )\s*(.*?)(?:\s*\/\*.*)?$/) { push @changes, "$1 $2" }
+}
+is_deeply(
+	[ sort keys %only_new ],
+	[ 'storage/lwlock_queue.h', 'storage/sweep_hooks.h' ],
+	'two headers are new: ' . join(', ', sort keys %only_new));
+is_deeply(
+	\@changes,
+	[
+		'in storage/lwlock.h', '- pg_atomic_uint32 state;', '- proclist_head waiters;', '+ uint32		private_words[3];'
+	],
+	'of the others, only the private members of LWLock differ') or diag $differ;
 
 # ---- an extension built against each ----
 
@@ -88,12 +107,12 @@ sub build_probe
 			'make', '-s', '-C', $dir, '-f', "$top/t/abi/Makefile", "PG_CONFIG=$prefix/bin/pg_config",
 			'with_llvm=no', 'COPT=-Werror'
 		],
-		'abi_probe compiles with the headers of ' . basename($prefix));
-	return "$dir/abi_probe.so";
+		'abi_probe and abi_embed compile with the headers of ' . basename($prefix));
+	return ("$dir/abi_probe.so", "$dir/abi_embed");
 }
 
-my $stock_probe = build_probe($stock);
-my $patched_probe = build_probe($patched);
+my ($stock_probe, $stock_embed) = build_probe($stock);
+my ($patched_probe) = build_probe($patched);
 
 my $node = PostgreSQL::Test::Cluster->new('abi', install_path => $patched);
 $node->init;
@@ -104,7 +123,7 @@ my ($stock_libs, $err) = run_command([ "$stock/bin/pg_config", '--pkglibdir' ]);
 $node->append_conf(
 	'postgresql.conf', qq{
 dynamic_library_path = '$stock_libs:\$libdir'
-shared_preload_libraries = 'pg_prewarm, pg_stat_statements, pg_sweep'
+shared_preload_libraries = '$stock_embed, pg_prewarm, pg_stat_statements, pg_sweep'
 pg_prewarm.autoprewarm = on
 shared_buffers = 8MB
 autovacuum = off
@@ -124,6 +143,7 @@ is($layout{patched}, $layout{stock}, 'sizes, alignments and offsets of ' . ($lay
 like($layout{stock}, qr/^BufferDesc size 64 alignment 4$/m, 'BufferDesc has 64 bytes');
 like($layout{stock}, qr/^LWLock size 16 alignment 4$/m, 'LWLock has 16 bytes, aligned to 4');
 like($layout{stock}, qr/^PgStatShared_Common\.lock at 4 size 16$/m, 'which a lock after a uint32 needs');
+like($layout{stock}, qr/^PgStatShared_Common size 20 alignment 4$/m, 'PgStatShared_Common has 20 bytes');
 
 # ---- run it ----
 
@@ -172,6 +192,42 @@ is($node->safe_psql('postgres', 'SELECT abi_probe_counted()'),
 	$counters * $times, 'and none was lost');
 is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM pg_stat_statements'),
 	't', "stock's pg_stat_statements, preloaded, counts");
+
+# Locks at both boundaries in shared memory and in a DSM segment, in all modes,
+# and statistics of its own, under each way of waiting.
+$node->safe_psql(
+	'postgres', qq{
+	CREATE FUNCTION abi_embed_work(text, int) RETURNS void AS '$stock_embed' LANGUAGE C STRICT;
+	CREATE FUNCTION abi_embed_worked(text) RETURNS text AS '$stock_embed' LANGUAGE C STRICT;
+	CREATE FUNCTION abi_embed_report(int, int) RETURNS void AS '$stock_embed' LANGUAGE C STRICT;
+	CREATE FUNCTION abi_embed_reported(int) RETURNS text AS '$stock_embed' LANGUAGE C STRICT});
+my ($sessions, $transactions, $work, $reports) = (16, 4, 500, 250);
+$script = "$PostgreSQL::Test::Utils::tmp_check/abi_embed.sql";
+append_to_file(
+	$script, qq{
+SELECT abi_embed_work('shmem', $work);
+SELECT abi_embed_work('dsm', $work);
+SELECT abi_embed_report(:client_id % 2, $reports);
+});
+my $done = 0;
+foreach my $policy ('stock', 'spin', 'lockless', 'lockless_spin')
+{
+	$node->safe_psql('postgres', "SELECT pg_sweep_set_lwlock_wait('$policy')");
+	$node->command_ok(
+		[ 'pgbench', '-n', '-c', $sessions, '-j', 2, '-t', $transactions, '-f', $script, 'postgres' ],
+		"$policy: $sessions sessions use the locks that abi_embed embeds, and its statistics");
+	$done += $sessions * $transactions;
+	my $total = $done * $work;
+	foreach my $where ('shmem', 'dsm')
+	{
+		is($node->safe_psql('postgres', "SELECT abi_embed_worked('$where')"),
+			"$total $total", "$policy: none was lost in $where, at a 4-byte and at an 8-byte boundary");
+	}
+	my ($each, $all) = ($done / 2 * $reports, $done * $reports);
+	is($node->safe_psql('postgres', "SELECT abi_embed_reported($_)"), "$each $each $all", "$policy: nor of entry $_")
+	  foreach (0, 1);
+}
+
 # All of this proves nothing if the libraries were the patched server's own.
 my $maps = $node->safe_psql('postgres',
 	q{SELECT pg_prewarm('t'), count(*) FROM pg_buffercache; SELECT pg_read_file('/proc/self/maps')});
@@ -183,6 +239,11 @@ $node->restart;
 $node->wait_for_log(qr/autoprewarm successfully prewarmed \d\d+ of /, $offset);
 pass("after a restart, stock's autoprewarm loads the buffers again");
 is($node->safe_psql('postgres', 'SELECT state FROM pg_sweep_status'), 'ok', 'with pg_sweep loaded');
+is($node->safe_psql('postgres', "SELECT abi_embed_reported($_)"),
+	join(' ', $done / 2 * $reports, $done / 2 * $reports, $done * $reports),
+	"abi_embed's statistics are there again, entry $_")
+  foreach (0, 1);
+is($node->safe_psql('postgres', "SELECT abi_embed_worked('shmem')"), '0 0', 'and what was in shared memory is new');
 $node->stop;
 
 # ---- libabigail compares every type that an exported function takes ----
@@ -209,11 +270,33 @@ SKIP:
 		like($sections, qr/\.debug_info/, basename($prefix) . ' has the debug information that it needs');
 	}
 
-	my ($out, $warnings) = run_command([ 'abidiff', '--exported-interfaces-only', "$stock/bin/postgres", "$patched/bin/postgres" ]);
+	# Leaf changes: what has changed itself, and where that is embedded, but not
+	# all that points to it.
+	my ($out, $warnings) = run_command(
+		[ 'abidiff', '--exported-interfaces-only', '--leaf-changes-only', "$stock/bin/postgres", "$patched/bin/postgres" ]);
 	my $status = $? >> 8;
 	is($status & ~4, 0, 'abidiff: no error, no incompatible change');
-	like($out, qr/^Functions changes summary: 0 Removed, 0 Changed, \d+ Added function/m, 'no function removed or changed');
-	like($out, qr/^Variables changes summary: 0 Removed, 0 Changed, \d+ Added variable/m, 'no variable removed or changed');
+	like($out, qr/^\S* ?functions summary: 0 Removed, 0 Changed, \d+ Added function/mi, 'no function removed or changed');
+	like($out, qr/^\S* ?variables summary: 0 Removed, 0 Changed, \d+ Added variable/mi, 'no variable removed or changed');
+
+	# Take away all that may be said of types.  LWLock has other private members:
+	my ($types) = "$out\n" =~ /^('(?:struct|union) .*)/ms;
+	my $lwlock = qr/type\ 'typedef\ LWLock'\ of\ '\w+::\w+'\ changed:\n
+		\s*underlying\ type\ 'struct\ LWLock'\ at\ lwlock\.h:[\d:]+\ changed:\n
+		\s*type\ size\ hasn't\ changed\n
+		\s*1\ data\ member\ deletion:\n
+		\s*'proclist_head\ waiters',\ at\ offset\ 64\ .*\n
+		\s*there\ are\ data\ member\ changes:\n
+		\s*type\ 'typedef\ pg_atomic_uint32'\ of\ 'LWLock::state'\ changed:\n
+		\s*entity\ changed\ from\ 'typedef\ pg_atomic_uint32'\ to\ 'uint32\[3\]'\n
+		\s*type\ size\ changed\ from\ 32\ to\ 96\ \(in\ bits\)\n
+		\s*and\ name\ of\ 'LWLock::state'\ changed\ to\ 'LWLock::private_words'\ .*\n/x;
+	is(scalar($types =~ s/$lwlock//g), 1, 'LWLock has other private members');
+	# it is embedded in others, and those in others, none of which has become larger:
+	$types =~ s/^ *type 'typedef LWLock' of '\w+::\w+' changed, as reported earlier\n//mg;
+	$types =~ s/^ *type 'typedef (\w+)' of '\w+::\w+' changed:\n *underlying type 'struct \1' changed at .*, as reported earlier\n//mg;
+	$types =~ s/^'(?:struct|union) \w+ at \S+' changed:\n(?:  type size hasn't changed\n  there are data member changes:|  details were reported earlier)\n//mg;
+	is($types =~ s/^\s+//r, '', 'and nothing else is said of any type');
 	is_deeply([ sort $out =~ /^\s*\[A\] .* \{(\w+)\}$/mg ],
 		[ sort keys %additions ], 'added is what the patches say');
 	note $out;

@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "replication/slot.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/dsm_registry.h"
@@ -66,6 +67,7 @@ abi_probe_layout(PG_FUNCTION_ARGS)
 	TYPE(LWLock);
 	FIELD(LWLock, tranche);
 	TYPE(LWLockPadded);
+	TYPE(NamedLWLockTranche);
 	TYPE(BufferTag);
 	TYPE(BufferDesc);
 	FIELD(BufferDesc, tag);
@@ -94,6 +96,15 @@ abi_probe_layout(PG_FUNCTION_ARGS)
 	FIELD(PgStatShared_Relation, stats);
 	TYPE(PgStatShared_BgWriter);
 	FIELD(PgStatShared_BgWriter, stats);
+	TYPE(PgStatShared_IO);
+	FIELD(PgStatShared_IO, stats);
+	TYPE(PgStatShared_Backend);
+	FIELD(PgStatShared_Backend, stats);
+	TYPE(PgStat_ShmemControl);
+	FIELD(PgStat_ShmemControl, custom_data);
+	TYPE(ReplicationSlot);
+	FIELD(ReplicationSlot, io_in_progress_lock);
+	FIELD(ReplicationSlot, active_cv);
 	TYPE(RelationData);
 	PG_RETURN_TEXT_P(cstring_to_text(out.data));
 }
