@@ -170,7 +170,7 @@ LANGUAGE C VOLATILE STRICT;
 -- LWLocks 0 to 1199, in tranches test_0000 to test_1199, which a session knows
 -- after its first call of one of these. hand_over acquires some exclusively, at
 -- most 150; then, one after the other, waits until somebody is in the queue,
--- sleeps for ms, and releases.
+-- sleeps for ms (-1: until let_go is called), and releases.
 CREATE FUNCTION test_pg_sweep_lwlock_hand_over(first int4, last int4, ms int4 DEFAULT 0)
 RETURNS void
 AS '$libdir/test_pg_sweep_lwlock'
@@ -179,6 +179,11 @@ LANGUAGE C VOLATILE STRICT;
 -- Does hand_over hold all that it was told to?
 CREATE FUNCTION test_pg_sweep_lwlock_held()
 RETURNS bool
+AS '$libdir/test_pg_sweep_lwlock'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_pg_sweep_lwlock_let_go()
+RETURNS void
 AS '$libdir/test_pg_sweep_lwlock'
 LANGUAGE C VOLATILE STRICT;
 
@@ -198,6 +203,7 @@ LANGUAGE C VOLATILE STRICT;
 
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_hand_over(int4, int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_held() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_let_go() FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_take(int4, int4, text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_new_tranche(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_simulate(int8, int4, int4, int4, bool, int8, text) FROM PUBLIC;

@@ -39,11 +39,13 @@ typedef struct TestLocks
 {
 	int			first_tranche;
 	bool		all_held;		/* by test_pg_sweep_lwlock_hand_over() */
+	bool		let_go;			/* it need not hold them any longer */
 	LWLockPadded locks[NUM_LOCKS];
 } TestLocks;
 
 PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_hand_over);
 PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_held);
+PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_let_go);
 PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_take);
 PG_FUNCTION_INFO_V1(test_pg_sweep_lwlock_new_tranche);
 
@@ -52,7 +54,7 @@ init_locks(void *address)
 {
 	TestLocks  *test = address;
 
-	test->all_held = false;
+	test->all_held = test->let_go = false;
 	for (int i = 0; i < NUM_LOCKS; i++)
 	{
 		int			tranche = LWLockNewTrancheId();
@@ -110,22 +112,25 @@ test_pg_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
 
 	for (int i = first; i <= last; i++)
 		LWLockAcquire(&test->locks[i].lock, LW_EXCLUSIVE);
+	test->let_go = false;
 	test->all_held = true;
 	for (int i = first; i <= last; i++)
 	{
 		LWLock	   *lock = &test->locks[i].lock;
 
 		/* interrupts are held off as long as locks are held */
-		while (LWLockNewest(pg_atomic_read_u64(LWLockState(lock))) == INVALID_PROC_NUMBER)
+		while (LWLockNewest(pg_atomic_read_u64(LWLockState(lock))) == INVALID_PROC_NUMBER ||
+			   (ms < 0 && !*(volatile bool *) &test->let_go))
 		{
 			if (TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), MAX_WAIT_MS))
 			{
 				test->all_held = false;
-				elog(ERROR, "nobody has come for lock %d", i);
+				elog(ERROR, "nobody has come for lock %d, or it was not let go", i);
 			}
 			pg_usleep(100);
 		}
-		pg_usleep(ms * 1000L);
+		if (ms > 0)
+			pg_usleep(ms * 1000L);
 		if (i == last)
 			test->all_held = false;
 		LWLockRelease(lock);
@@ -140,6 +145,16 @@ Datum
 test_pg_sweep_lwlock_held(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(*(volatile bool *) &attach()->all_held);
+}
+
+/*
+ * test_pg_sweep_lwlock_let_go()
+ */
+Datum
+test_pg_sweep_lwlock_let_go(PG_FUNCTION_ARGS)
+{
+	attach()->let_go = true;
+	PG_RETURN_VOID();
 }
 
 /*
