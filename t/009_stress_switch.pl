@@ -13,17 +13,15 @@ use lib "$FindBin::RealBin/lib";
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use StressTest;
 use SweepTest;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $seconds = $ENV{PG_SWEEP_STRESS_SECONDS} // 20;
+my $seconds = stress_number('PG_SWEEP_STRESS_SECONDS', 20, 4);
 my $half = int($seconds / 2);
 my $clients = 64;
 my $interval = 50;
-
-die "PG_SWEEP_STRESS_SECONDS must be a number of 4 or more, not \"$seconds\"\n"
-  unless $seconds =~ /^\d+$/ && $seconds >= 4;
 
 my $node = sweep_node(
 	'main',
@@ -119,49 +117,9 @@ ok( $node->poll_query_until(
 	'crash: it has been switched often enough');
 check_exercised('crash', $half);
 
-my $victim = $node->safe_psql('postgres',
-	"SELECT pid FROM pg_stat_activity WHERE application_name = 'load_crash' LIMIT 1"
-);
-kill('KILL', $victim) or die "could not kill \"$victim\": $!";
-my %code = (
-	load => wait_for_background($first, 0),
-	switching => wait_for_background($switcher, 0));
-
-for my $what (sort keys %code)
-{
-	ok(defined $code{$what}, "crash: $what does not hang");
-	isnt($code{$what}, 0, "crash: $what was interrupted");
-}
-
-# What clients may say is that the server left them; --progress goes there, too
-my $disconnected =
-  qr/server closed the connection unexpectedly|terminated abnormally|before or while processing the request|terminating connection because of crash|DETAIL: .*commanded this server process|HINT: .*reconnect to the database|aborted in command|Run was aborted|could not send data|could not receive data|no connection to the server|perhaps the backend died|connection to server .* failed/;
-for my $handle ($first, $switcher)
-{
-	is_deeply(
-		[
-			grep { !/^progress:|^pgbench \(|^\s*$/ && $_ !~ $disconnected }
-			  split /\n/,
-			background_stderr($handle)
-		],
-		[],
-		"crash: $handle->{name} says nothing but that the server is gone");
-}
-
-ok(wait_until_back($node), 'crash: the server is back');
-like(
-	slurp_file($node->logfile, $offset),
-	qr/\(PID $victim\) was terminated by signal 9.*redo starts at/s,
-	'crash: by crash recovery');
-is_deeply(
-	[
-		unexpected_log_lines(
-			$node, $offset,
-			qr/FATAL:  the database system is (?:in recovery mode|not yet accepting connections)/,
-			qr/FATAL:  connection to client lost/)
-	],
-	[],
-	'crash: no other error in the log');
+my $victim = kill_backend($node, "application_name = 'load_crash'");
+check_interrupted('crash', $first, $switcher);
+check_recovered($node, $offset, $victim, 'crash');
 check_balances($node, 'crash');
 check_amcheck($node, 'crash');
 check_counts_agree($node, 'crash');
@@ -211,10 +169,5 @@ note($_)
   );
 
 ok($node->stop('fast', fail_ok => 1), 'the server stops');
-$node->command_checks_all(
-	[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
-	0,
-	[qr/Bad checksums:\s+0\n/],
-	[qr/^$/],
-	'all checksums are right');
+check_checksums($node);
 done_testing();
