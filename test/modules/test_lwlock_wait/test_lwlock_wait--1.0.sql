@@ -67,6 +67,18 @@ RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
+-- Acquire and release random locks in random ways, so many times; an error if two
+-- were in where only one may be.
+CREATE FUNCTION test_lwlock_hammer(times int4)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- What was counted under the locks, and how often; the same, if nobody hammers.
+CREATE FUNCTION test_lwlock_hammered(OUT counted int8, OUT times int8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
 -- What the background workers have done since the server's last start, crash
 -- restarts included: switches, looks of the watchdog at sleepers, hangs found.
 CREATE FUNCTION test_lwlock_workers(OUT switches int8,

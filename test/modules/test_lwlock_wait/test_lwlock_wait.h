@@ -8,6 +8,7 @@
  *	 test_lwlock_wait.c	loading, parameters, shared memory
  *	 hooks.c			stop points around the hooks for waiting
  *	 actors.c			sessions that do what others tell them, and SQL
+ *	 hammer.c			everything that can be done to a lock, at random
  *	 watchdog.c			a worker that looks for processes that sleep for ever
  *	 switcher.c			a worker that switches policies and strategies
  *
@@ -80,6 +81,10 @@ typedef struct TestShared
 	uint64		lost[TEST_NUM_LOCKS];	/* queues that were taken away */
 	pg_atomic_uint64 acquisitions;
 	TestActor	actors[TEST_NUM_ACTORS];
+
+	/* of hammer.c: each protected by its lock, and how often all were added to */
+	uint64		counters[TEST_NUM_LOCKS];
+	pg_atomic_uint64 total;
 
 	pg_atomic_uint64 switches;
 	pg_atomic_uint64 looks;
