@@ -82,7 +82,7 @@ typedef struct TestShared
 	pg_atomic_uint64 acquisitions;
 	TestActor	actors[TEST_NUM_ACTORS];
 
-	/* of hammer.c: each protected by its lock, and how often all were added to */
+	/* of hammer.c: under their locks, and how often any was added to */
 	uint64		counters[TEST_NUM_LOCKS];
 	pg_atomic_uint64 total;
 
