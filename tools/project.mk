@@ -44,7 +44,8 @@ check:
 	@$(sweep_tools)/check $(if $(PG_CONFIG),--pg-config '$(PG_CONFIG)',$(VARIANT))
 
 check-core:
-	@$(sweep_tools)/check-core $(if $(STRATEGIES),--strategies '$(STRATEGIES)') $(if $(SUITES),--suites '$(SUITES)')
+	@$(sweep_tools)/check-core $(if $(STRATEGIES),--strategies '$(STRATEGIES)') \
+		$(if $(POLICIES),--policies '$(POLICIES)') $(if $(SUITES),--suites '$(SUITES)')
 
 check-numa:
 	@$(sweep_tools)/check-numa $(if $(NODES),--nodes '$(NODES)') $(if $(PAGES),--pages '$(PAGES)') $(TESTS)

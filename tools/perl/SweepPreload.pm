@@ -7,8 +7,11 @@
 # look whether it really is mapped into the postmaster.  Each start is noted as a
 # line in the file $SWEEP_PRELOAD_NOTES, for tools/check-core to count.
 #
-# SWEEP_PRELOAD is the library, SWEEP_STRATEGY the strategy; both are empty when
-# nothing is to be loaded, which is looked at, too.
+# SWEEP_PRELOAD is the list of libraries, empty when nothing is to be loaded, which
+# is looked at, too.  SWEEP_RUN is the run as tools/check-core names it:
+# STRATEGY-POLICY, none, or switching.  A server that is to be switched has to say
+# in its log that it is; but a standby can do so no sooner than it is consistent,
+# so those are waited for for a moment only.
 package SweepPreload;
 
 use strict;
@@ -16,9 +19,10 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time usleep);
 
-my $library = $ENV{SWEEP_PRELOAD};
-my $strategy = $ENV{SWEEP_STRATEGY};
+my $libraries = $ENV{SWEEP_PRELOAD};
+my $run = $ENV{SWEEP_RUN};
 
 # The value of a parameter in a server's configuration files, the last line of
 # them wins; undef if no line has it.
@@ -44,26 +48,55 @@ sub put_back
 	my ($node) = @_;
 	my $value = configured($node, 'shared_preload_libraries') // '';
 
-	return if $library eq '' || index($value, $library) >= 0;
+	return if $libraries eq '' || index($value, $libraries) >= 0;
 	$node->append_conf('postgresql.conf',
 		"shared_preload_libraries = '"
-		  . join(', ', grep { $_ ne '' } ($value, $library)) . "'");
+		  . join(', ', grep { $_ ne '' } ($value, $libraries)) . "'");
+}
+
+# Does it switch?  "good", "standby" if that is not known, "BAD"
+sub switching_verdict
+{
+	my ($node, $offset) = @_;
+	my $standby = grep { -f $node->data_dir . "/$_.signal" } 'standby', 'recovery';
+	my $deadline =
+	  time + ($standby ? 1 : $PostgreSQL::Test::Utils::timeout_default);
+
+	while (time < $deadline)
+	{
+		return 'good'
+		  if slurp_file($node->logfile, $offset) =~ /test_lwlock_wait: switched/;
+		usleep(20_000);
+	}
+	return $standby ? 'standby' : 'BAD';
+}
+
+sub verdict
+{
+	my ($node, $offset) = @_;
+	my $pid = $node->{_pid} // 'none';
+	my $maps = eval { slurp_file("/proc/$pid/maps") } // '';
+
+	return 'BAD' if $maps eq '';
+	return $maps =~ m{/pg_sweep\.so$}m ? 'BAD' : 'good' if $run eq 'none';
+	foreach my $library (split /, /, $libraries)
+	{
+		return 'BAD' unless $maps =~ /\Q$library\E$/m;
+	}
+	return switching_verdict($node, $offset) if $run eq 'switching';
+
+	my $set = join '-', map { configured($node, "pg_sweep.$_") // '' }
+	  'strategy', 'lwlock_wait';
+	return $set eq $run ? 'good' : 'BAD';
 }
 
 sub note_start
 {
-	my ($node) = @_;
-	my $pid = $node->{_pid} // 'none';
-	my $maps = eval { slurp_file("/proc/$pid/maps") } // '';
-	my $mapped = $maps =~ m{/pg_sweep\.so$}m ? 1 : 0;
-	my $wanted = $library ne '' ? 1 : 0;
-	my $as_wanted = $maps ne '' && $mapped == $wanted;
+	my ($node, $offset) = @_;
 
-	$as_wanted = 0
-	  if $wanted && (configured($node, 'pg_sweep.strategy') // '') ne $strategy;
 	open my $fh, '>>', $ENV{SWEEP_PRELOAD_NOTES}
 	  or die "$ENV{SWEEP_PRELOAD_NOTES}: $!";
-	syswrite $fh, sprintf("%s %s %s\n", $as_wanted ? 'good' : 'BAD', $0, $node->name);
+	syswrite $fh, sprintf("%s %s %s\n", verdict($node, $offset), $0, $node->name);
 	close $fh;
 }
 
@@ -76,10 +109,12 @@ foreach my $method ('start', 'restart')
 
 	*{$name} = sub {
 		my ($node, @arguments) = @_;
+		my $offset = -s $node->logfile // 0;
+
 		put_back($node);
 		my $result = $original->($node, @arguments);
 		# a start that a test expects to fail has no postmaster to look at
-		note_start($node) if $result;
+		note_start($node, $offset) if $result;
 		return $result;
 	};
 }
