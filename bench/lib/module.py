@@ -1,7 +1,8 @@
-"""The test module sweep_alloc, built for a server and put beside it.
+"""Test modules that run on the stock server as well (sweep_alloc,
+sweep_lwlock), built for a server and put beside it.
 
-It is not installed into the server's prefix: extension_control_path and
-dynamic_library_path let a server find it in a folder of the bench."""
+They are not installed into the server's prefix: extension_control_path and
+dynamic_library_path let a server find them in a folder of the bench."""
 
 import os
 import shutil
@@ -9,27 +10,32 @@ import subprocess
 
 from .paths import BENCH, ROOT, BenchError
 
-SOURCE = ROOT / "test" / "modules" / "sweep_alloc"
+SOURCES = ROOT / "test" / "modules"
 
 
-def build(server):
-    """Build it; returns the settings by which the server finds it."""
+def build(server, *names):
+    """Build them (default: sweep_alloc); returns the settings by which the
+    server finds them."""
     work = BENCH / "modules" / server.label
     shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
     root = work / "root"
     # A make above us may have left its own idea of these.
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS",
                                    "PG_CONFIG", "DESTDIR")}
-    done = subprocess.run(
-        ["make", "-f", SOURCE / "Makefile",
-         f"PG_CONFIG={server.bin('pg_config')}", f"DESTDIR={root}", "install"],
-        cwd=work, env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        raise BenchError("building test/modules/sweep_alloc for"
-                         f" {server.prefix} failed:\n{done.stdout.strip()}")
+    for name in names or ("sweep_alloc",):
+        objects = work / name
+        objects.mkdir(parents=True)
+        done = subprocess.run(
+            ["make", "-f", SOURCES / name / "Makefile",
+             f"PG_CONFIG={server.bin('pg_config')}", f"DESTDIR={root}",
+             "install"],
+            cwd=objects, env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise BenchError(f"building test/modules/{name} for"
+                             f" {server.prefix} failed:\n"
+                             f"{done.stdout.strip()}")
     share = root / server.config("sharedir").lstrip("/")
     library = root / server.config("pkglibdir").lstrip("/")
     for path in (share, library):

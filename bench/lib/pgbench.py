@@ -57,14 +57,14 @@ def parse(output):
             r"^number of transactions actually processed: (\d+)")))
 
 
-def initialize(cluster, database, scale):
+def initialize(cluster, database, scale, *options):
     """pgbench's tables, made inside the server, which is the fastest way."""
     cluster.server.run("psql", "-X", "-q", "-h", cluster.sockets, "-U",
                        "postgres", "-d", "postgres", "-c",
                        f"CREATE DATABASE {database}")
     done = subprocess.run(
         command(cluster.server, "-i", "-q", "-I", "dtGvp", "-s", scale,
-                database),
+                *options, database),
         env=environment(cluster), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:

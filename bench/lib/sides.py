@@ -28,6 +28,7 @@ class Side:
     strategy: str = None
     batch_size: int = None      # 0: automatic; None: of no interest
     nodes: int = None           # as the strategy sees it; None: of no interest
+    lwlock_wait: str = None     # policy for LWLocks; None: of no interest
 
 
 STOCK_SERVER = Side("stock server", STOCK)
@@ -44,14 +45,24 @@ def partitioned(nodes=None):
     return Side("pg_sweep partitioned", SWEEP, "partitioned", 0, nodes)
 
 
+def lwlock_wait(policy):
+    """Core's own buffer replacement, and this policy of waiting for LWLocks."""
+    return Side(f"pg_sweep {policy}", SWEEP, "stock", lwlock_wait=policy)
+
+
+LWLOCK_WAITS = ("stock", "spin", "lockless", "lockless_spin")
+
+
 def fake_nodes(nodes):
     """The settings of a cluster that makes believe it has so many nodes."""
     return {"pg_sweep.debug_numa_nodes": nodes}
 
 
-def preload(cluster):
-    """The setting that makes a cluster what its key says."""
-    return {"shared_preload_libraries": "pg_sweep" if cluster == SWEEP else ""}
+def preload(cluster, *others):
+    """The setting that makes a cluster what its key says. others: libraries
+    that the measuring itself needs."""
+    return {"shared_preload_libraries":
+            ", ".join([*others, *(["pg_sweep"] if cluster == SWEEP else [])])}
 
 
 def check_servers(stock, patched):
@@ -88,6 +99,9 @@ def activate(side, admin):
             wait_until(admin, "SELECT batch_size_configured"
                        " FROM pg_sweep_status", str(side.batch_size))
     admin.rows(f"SELECT pg_sweep_set_strategy({quote(side.strategy)})")
+    if side.lwlock_wait is not None:
+        admin.rows("SELECT pg_sweep_set_lwlock_wait("
+                   f"{quote(side.lwlock_wait)})")
 
 
 def wait_until(session, query, expected):
@@ -102,8 +116,10 @@ def wait_until(session, query, expected):
         time.sleep(0.005)
 
 
-def verify(side, session, version, capped=False):
+def verify(side, session, version, *others, capped=False):
     """Abort unless this session sees the side in force.
+
+    others: as for preload().
 
     capped: small pools, where the limit of all leases together may leave a
     batch smaller than the one configured, and where there may be fewer
@@ -118,16 +134,21 @@ def verify(side, session, version, capped=False):
     loaded = session.value(
         "SELECT current_setting('pg_sweep.strategy', true) IS NOT NULL")
     libraries = session.value("SHOW shared_preload_libraries")
+    must("shared_preload_libraries", libraries,
+         preload(side.cluster, *others)["shared_preload_libraries"])
     if side.strategy is None:
-        must("shared_preload_libraries", libraries, "")
         must("pg_sweep loaded", loaded, "f")
         return
-    must("shared_preload_libraries", libraries, "pg_sweep")
     must("pg_sweep loaded", loaded, "t")
     state, note, strategy, size = session.row(
         "SELECT state, note, strategy, batch_size FROM pg_sweep_status")
     must(f"pg_sweep_status.state (note: {note})", state, "ok")
     must("pg_sweep_status.strategy", strategy, side.strategy)
+    if side.lwlock_wait is not None:
+        must("pg_sweep_status.lwlock_wait", session.value(
+            "SELECT lwlock_wait FROM pg_sweep_status"), side.lwlock_wait)
+        must("tranches with a policy of their own", session.value(
+            "SELECT count(*) FROM pg_sweep_lwlock_policies WHERE own"), "0")
     if side.nodes is not None:
         nodes, partitions = map(int, session.row(
             "SELECT nodes, partitions FROM pg_sweep_status"))

@@ -1,6 +1,11 @@
 """Samples taken in rounds, and the rows made of them."""
 
+import math
+import random
 from statistics import median
+
+DRAWS = 2000                    # of a bootstrap
+SHARE = 0.95                    # that its interval covers
 
 
 class Samples:
@@ -50,6 +55,23 @@ class Samples:
 
     def rows(self):
         return [self.row(*key) for key in self.values]
+
+
+def interval(values):
+    """Bootstrap interval of the median: what it would be for other rounds, as
+    far as these can tell. The same values give the same interval."""
+    if not values:
+        return None
+    draw = random.Random(len(values))
+    medians = sorted(median(draw.choices(values, k=len(values)))
+                     for _ in range(DRAWS))
+    outside = round(DRAWS * (1 - SHARE) / 2)
+    return medians[outside], medians[-1 - outside]
+
+
+def quantile(values, share):
+    """The smallest of sorted values that so large a share does not exceed."""
+    return values[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def rotated(items, round_):
