@@ -161,23 +161,27 @@ SKIP:
 	}
 
 	# Let the holder hold locks until somebody has come for each and has waited
-	# for so many milliseconds (-1: until it is let go)
+	# for so many milliseconds (-1: until it is let go); and try to be quicker than
+	# who is woken, so many times
 	sub hold
 	{
-		my ($first, $last, $ms) = @_;
+		my ($first, $last, $ms, $again) = @_;
 
+		$again //= 0;
 		$holder->query_until(
 			qr/^begun$/m,
-			"\\echo begun\nSELECT test_pg_sweep_lwlock_hand_over($first, $last, $ms);\n\\echo ended\n");
+			"\\echo begun\nSELECT 'overtook ' || test_pg_sweep_lwlock_hand_over($first, $last, $ms, $again);\n\\echo ended\n");
 		$node->poll_query_until('postgres', 'SELECT test_pg_sweep_lwlock_held()')
 		  or die 'the locks are not held';
 		return;
 	}
 
+	# Wait until that is over.  Returns how often it was quicker.
 	sub held_until_now
 	{
-		$holder->query_until(qr/^ended$/m, '');
-		return;
+		my ($overtook) = $holder->query_until(qr/^ended$/m, '') =~ /overtook (\d+)/;
+
+		return $overtook;
 	}
 
 	#
@@ -216,6 +220,48 @@ SKIP:
 			$lock++;
 		}
 	}
+
+	#
+	# Overtaken, as often as who did it says; and handed over after that, if it has
+	# lasted for too long
+	#
+	for my $after (0, 1)
+	{
+		value("ALTER SYSTEM SET pg_sweep.lwlock_handoff_after = $after");
+		unrelated_reload();
+		for my $policy (@policies)
+		{
+			my $title = "$policy, handoff_after = $after";
+			my $handed_over = $after > 0 && $policy ne 'stock' ? 1 : 0;
+			my $overtook;
+
+			# the holder may lose its CPU at the wrong moment
+			set_policy($policy);
+			for (1 .. 20)
+			{
+				value('SELECT pg_sweep_reset_stats()');
+				hold($lock, $lock, 5, 4);
+				value("SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')");
+				$overtook = held_until_now();
+				last if $overtook > 0;
+			}
+			cmp_ok($overtook, '>', 0, "$title: the waiter is overtaken $overtook times");
+			is( waits(
+					q{contended, spun, queued, slept, woken_in_vain, overtaken, handed_over,
+					  (SELECT sum(n) FROM unnest(histogram) n)},
+					sprintf(q{tranche = 'test_%04d'}, $lock)),
+				join('|', 1, 0, $overtook + 1, $overtook + 1, $overtook, 1, $handed_over, 1),
+				"$title: as it is counted");
+			is( waits('wait_time = longest_wait AND wait_time >= 5 * ' . ($overtook + 1),
+					sprintf(q{tranche = 'test_%04d'}, $lock)),
+				't', "$title: it is one wait");
+			is($overtook, 2, "$title: the second time is too long after the first, and the lock is kept for it")
+			  if $handed_over;
+			$lock++;
+		}
+	}
+	value('ALTER SYSTEM RESET pg_sweep.lwlock_handoff_after');
+	unrelated_reload();
 
 	#
 	# Seen by pg_stat_activity, too; a reset meanwhile
@@ -261,6 +307,41 @@ SKIP:
 		$waiter->quit;
 		$lock++;
 	}
+
+	# A reset between two wake-ups of a wait, whose length was noted at the first:
+	# it leaves an element of the histogram that the reset has remembered
+	for (1 .. 20)
+	{
+		my $waiter = $node->background_psql('postgres');
+		my $slept = q{SELECT slept = %d FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'};
+
+		value('SELECT pg_sweep_reset_stats()');
+		hold($lock, $lock, -1, 1);
+		my $begin = time;
+		$waiter->query_until(qr/^begun$/m,
+			"\\echo begun\nSELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
+		$node->poll_query_until('postgres', sprintf($slept, 1)) or die 'nobody sleeps';
+		value('SELECT test_pg_sweep_lwlock_let_go()');
+		usleep(100_000);
+		my $overtaken = value('SELECT test_pg_sweep_lwlock_held()') eq 't';
+		if ($overtaken)
+		{
+			$node->poll_query_until('postgres', sprintf($slept, 2)) or die 'nobody sleeps again';
+			value('SELECT pg_sweep_reset_stats()');
+			usleep((time - $begin) * 1_200_000);
+			value('SELECT test_pg_sweep_lwlock_let_go()');
+		}
+		held_until_now();
+		$waiter->query_safe('SELECT 1');
+		$waiter->quit;
+		next unless $overtaken;
+		is( waits(
+				q{contended, slept, (SELECT sum(n) FROM unnest(histogram) n), wait_time < longest_wait},
+				sprintf(q{tranche = 'test_%04d'}, $lock)),
+			'0|0|1|t', 'a wait that was noted before a reset moves on in the histogram');
+		last;
+	}
+	$lock++;
 
 	# The longest of before a reset is forgotten, also where nobody has waited
 	# since
@@ -430,9 +511,10 @@ END $$;} ]);
 			held_until_now();
 		}
 		is( waits(q{count(*) > 900, sum(contended), bool_and(coalesce(contended >= 0, true)),
-				    count(*) FILTER (WHERE tranche IS NULL)},
+				    count(*) FILTER (WHERE tranche IS NULL),
+				    max(contended) FILTER (WHERE tranche IS NOT NULL)},
 				"tranche LIKE 'test%' OR tranche IS NULL"),
-			't|1200|t|1', "1200 tranches, round $round: none is lost");
+			't|1200|t|1|1', "1200 tranches, round $round: none is lost");
 	}
 	$_->quit foreach @crowd;
 	value('SELECT pg_sweep_reset_stats()');

@@ -170,9 +170,11 @@ LANGUAGE C VOLATILE STRICT;
 -- LWLocks 0 to 1199, in tranches test_0000 to test_1199, which a session knows
 -- after its first call of one of these. hand_over acquires some exclusively, at
 -- most 150; then, one after the other, waits until somebody is in the queue,
--- sleeps for ms (-1: until let_go is called), and releases.
-CREATE FUNCTION test_pg_sweep_lwlock_hand_over(first int4, last int4, ms int4 DEFAULT 0)
-RETURNS void
+-- sleeps for ms (-1: until let_go is called), and releases. With again, tries at once
+-- to acquire it once more, before who was woken does, and goes on the same way;
+-- so many times at most. Returns how often that went well.
+CREATE FUNCTION test_pg_sweep_lwlock_hand_over(first int4, last int4, ms int4 DEFAULT 0, again int4 DEFAULT 0)
+RETURNS int4
 AS '$libdir/test_pg_sweep_lwlock'
 LANGUAGE C VOLATILE STRICT;
 
@@ -201,7 +203,7 @@ RETURNS int4
 AS '$libdir/test_pg_sweep_lwlock'
 LANGUAGE C VOLATILE STRICT;
 
-REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_hand_over(int4, int4, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_hand_over(int4, int4, int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_held() FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_let_go() FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_pg_sweep_lwlock_take(int4, int4, text, int4) FROM PUBLIC;

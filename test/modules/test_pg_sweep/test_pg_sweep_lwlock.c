@@ -95,7 +95,29 @@ check_range(int first, int last)
 }
 
 /*
- * test_pg_sweep_lwlock_hand_over(first, last, ms)
+ * Wait until somebody is in the queue of a lock that we hold; if "told", also
+ * until we are told to let it go.
+ */
+static void
+wait_for_waiter(TestLocks *test, LWLock *lock, bool told)
+{
+	TimestampTz begin = GetCurrentTimestamp();
+
+	/* interrupts are held off as long as locks are held */
+	while (LWLockNewest(pg_atomic_read_u64(LWLockState(lock))) == INVALID_PROC_NUMBER ||
+		   (told && !*(volatile bool *) &test->let_go))
+	{
+		if (TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), MAX_WAIT_MS))
+		{
+			test->all_held = false;
+			elog(ERROR, "nobody has come for a lock, or it was not let go");
+		}
+		pg_usleep(100);
+	}
+}
+
+/*
+ * test_pg_sweep_lwlock_hand_over(first, last, ms, again)
  */
 Datum
 test_pg_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
@@ -103,8 +125,9 @@ test_pg_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
 	int			first = PG_GETARG_INT32(0);
 	int			last = PG_GETARG_INT32(1);
 	int			ms = PG_GETARG_INT32(2);
+	int			again = PG_GETARG_INT32(3);
 	TestLocks  *test = attach();
-	TimestampTz begin = GetCurrentTimestamp();
+	int			overtook = 0;
 
 	check_range(first, last);
 	if (last - first >= MOST_HELD)
@@ -118,24 +141,24 @@ test_pg_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
 	{
 		LWLock	   *lock = &test->locks[i].lock;
 
-		/* interrupts are held off as long as locks are held */
-		while (LWLockNewest(pg_atomic_read_u64(LWLockState(lock))) == INVALID_PROC_NUMBER ||
-			   (ms < 0 && !*(volatile bool *) &test->let_go))
+		for (int tries = again;; tries--)
 		{
-			if (TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), MAX_WAIT_MS))
-			{
+			wait_for_waiter(test, lock, ms < 0);
+			if (ms > 0)
+				pg_usleep(ms * 1000L);
+			if (i == last && tries == 0)
 				test->all_held = false;
-				elog(ERROR, "nobody has come for lock %d, or it was not let go", i);
-			}
-			pg_usleep(100);
+			test->let_go = false;
+			LWLockRelease(lock);
+
+			/* before who was woken is on a CPU */
+			if (tries == 0 || !LWLockConditionalAcquire(lock, LW_EXCLUSIVE))
+				break;
+			overtook++;
 		}
-		if (ms > 0)
-			pg_usleep(ms * 1000L);
-		if (i == last)
-			test->all_held = false;
-		LWLockRelease(lock);
 	}
-	PG_RETURN_VOID();
+	test->all_held = false;
+	PG_RETURN_INT32(overtook);
 }
 
 /*
