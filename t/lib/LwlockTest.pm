@@ -66,6 +66,9 @@ sub new
 		control => $node->background_psql('postgres', on_error_stop => 1),
 	}, $class;
 
+	# the usual timeout for each query, not for all together
+	$self->{control}->set_query_timer_restart();
+
 	# no notice if it is there, which would be an error to query_safe()
 	$self->sql('SET client_min_messages = warning');
 	$self->sql('CREATE EXTENSION IF NOT EXISTS test_lwlock_wait');
@@ -339,6 +342,8 @@ sub finish_all
 		}
 		else
 		{
+			# which has been running all the time
+			$psql->{timeout}->start;
 			$psql->quit;
 		}
 	}
