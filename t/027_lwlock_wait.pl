@@ -25,6 +25,15 @@ pg_sweep.lwlock_wait = spin
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 
+# A session whose queries have each the whole timeout
+sub session
+{
+	my $session = $node->background_psql('postgres');
+
+	$session->set_query_timer_restart;
+	return $session;
+}
+
 sub value
 {
 	my ($query) = @_;
@@ -145,7 +154,7 @@ SKIP:
 
 	value('CREATE EXTENSION test_pg_sweep');
 
-	my $holder = $node->background_psql('postgres');
+	my $holder = session();
 
 	# A row of the view in a session that knows the tranches
 	my $know = 'SELECT test_pg_sweep_lwlock_held();';
@@ -267,7 +276,7 @@ SKIP:
 	# Seen by pg_stat_activity, too; a reset meanwhile
 	#
 	{
-		my $waiter = $node->background_psql('postgres');
+		my $waiter = session();
 		my $pid = $waiter->query_safe('SELECT pg_backend_pid()');
 
 		set_policy('lockless');
@@ -312,7 +321,7 @@ SKIP:
 	# it leaves an element of the histogram that the reset has remembered
 	for (1 .. 20)
 	{
-		my $waiter = $node->background_psql('postgres');
+		my $waiter = session();
 		my $slept = q{SELECT slept = %d FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'};
 
 		value('SELECT pg_sweep_reset_stats()');
@@ -475,7 +484,7 @@ END $$;} ]);
 	# More tranches than a process has room for
 	#
 	value('SELECT pg_sweep_reset_stats()');
-	my $many = $node->background_psql('postgres');
+	my $many = session();
 	hold(100, 199, 0);
 	is($many->query_safe("SELECT test_pg_sweep_lwlock_take(100, 199, 'exclusive')"), 100, 'many tranches: it sleeps for each');
 	held_until_now();
@@ -498,7 +507,7 @@ END $$;} ]);
 	$many->quit;
 
 	# More than can be told apart in all: sessions of some tranches each
-	my @crowd = map { $node->background_psql('postgres') } 1 .. 30;
+	my @crowd = map { session() } 1 .. 30;
 	for my $round (1, 2)
 	{
 		value('SELECT pg_sweep_reset_stats()');
