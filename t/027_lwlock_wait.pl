@@ -331,11 +331,13 @@ SKIP:
 			"\\echo begun\nSELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
 		$node->poll_query_until('postgres', sprintf($slept, 1)) or die 'nobody sleeps';
 		value('SELECT test_pg_sweep_lwlock_let_go()');
-		usleep(100_000);
+		$node->poll_query_until('postgres', sprintf(
+				q{SELECT NOT test_pg_sweep_lwlock_held()
+				      OR EXISTS (SELECT FROM pg_sweep_lwlock_waits WHERE tranche IN ('extension', 'test_%04d') AND slept = 2)},
+				$lock)) or die 'nobody sleeps again, nor is the lock let go';
 		my $overtaken = value('SELECT test_pg_sweep_lwlock_held()') eq 't';
 		if ($overtaken)
 		{
-			$node->poll_query_until('postgres', sprintf($slept, 2)) or die 'nobody sleeps again';
 			value('SELECT pg_sweep_reset_stats()');
 			usleep((time - $begin) * 1_200_000);
 			value('SELECT test_pg_sweep_lwlock_let_go()');

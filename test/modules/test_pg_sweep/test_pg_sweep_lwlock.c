@@ -40,6 +40,7 @@ typedef struct TestLocks
 	int			first_tranche;
 	bool		all_held;		/* by test_pg_sweep_lwlock_hand_over() */
 	bool		let_go;			/* it need not hold them any longer */
+	pg_atomic_uint32 taken;		/* by test_pg_sweep_lwlock_take() */
 	LWLockPadded locks[NUM_LOCKS];
 } TestLocks;
 
@@ -55,6 +56,7 @@ init_locks(void *address)
 	TestLocks  *test = address;
 
 	test->all_held = test->let_go = false;
+	pg_atomic_init_u32(&test->taken, 0);
 	for (int i = 0; i < NUM_LOCKS; i++)
 	{
 		int			tranche = LWLockNewTrancheId();
@@ -96,10 +98,11 @@ check_range(int first, int last)
 
 /*
  * Wait until somebody is in the queue of a lock that we hold; if "told", also
- * until we are told to let it go.
+ * until we are told to let it go.  Returns false if he has had it meanwhile, if
+ * "taken" is not NULL but how often one was taken before.
  */
-static void
-wait_for_waiter(TestLocks *test, LWLock *lock, bool told)
+static bool
+wait_for_waiter(TestLocks *test, LWLock *lock, bool told, const uint32 *taken)
 {
 	TimestampTz begin = GetCurrentTimestamp();
 
@@ -107,6 +110,8 @@ wait_for_waiter(TestLocks *test, LWLock *lock, bool told)
 	while (LWLockNewest(pg_atomic_read_u64(LWLockState(lock))) == INVALID_PROC_NUMBER ||
 		   (told && !*(volatile bool *) &test->let_go))
 	{
+		if (taken && pg_atomic_read_u32(&test->taken) != *taken)
+			return false;
 		if (TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), MAX_WAIT_MS))
 		{
 			test->all_held = false;
@@ -114,6 +119,7 @@ wait_for_waiter(TestLocks *test, LWLock *lock, bool told)
 		}
 		pg_usleep(100);
 	}
+	return true;
 }
 
 /*
@@ -140,21 +146,28 @@ test_pg_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
 	for (int i = first; i <= last; i++)
 	{
 		LWLock	   *lock = &test->locks[i].lock;
+		uint32		taken = 0;
 
 		for (int tries = again;; tries--)
 		{
-			wait_for_waiter(test, lock, ms < 0);
+			if (!wait_for_waiter(test, lock, ms < 0, tries < again ? &taken : NULL))
+			{
+				LWLockRelease(lock);
+				break;
+			}
+			if (tries < again)
+				overtook++;
 			if (ms > 0)
 				pg_usleep(ms * 1000L);
 			if (i == last && tries == 0)
 				test->all_held = false;
 			test->let_go = false;
+			taken = pg_atomic_read_u32(&test->taken);
 			LWLockRelease(lock);
 
 			/* before who was woken is on a CPU */
 			if (tries == 0 || !LWLockConditionalAcquire(lock, LW_EXCLUSIVE))
 				break;
-			overtook++;
 		}
 	}
 	test->all_held = false;
@@ -219,6 +232,7 @@ test_pg_sweep_lwlock_take(PG_FUNCTION_ARGS)
 			/* for others to find it taken */
 			for (int k = 0; k < 100; k++)
 				work = work + k;
+			pg_atomic_fetch_add_u32(&test->taken, 1);
 			if (held)
 				LWLockRelease(lock);
 		}
