@@ -1,0 +1,492 @@
+/*
+ * lwlock.pml
+ *	  Model of the LWLock wait queue, of waking, and of the switch of policy.
+ *
+ * Core's lwlock.c with the patch lwlock-wait-hooks, and what pg_sweep's policies
+ * do in its hooks.  Each process chooses anew at each step how it waits and how
+ * it wakes, which is a switch of policy at any moment.  README.md says what is
+ * modelled and what is not.  queue.pml has the queue, wake.pml waking,
+ * mutants.pml what can be taken away.
+ *
+ * An operation on the state word is one step, as it is in C, where a loop around
+ * a compare-and-swap has no effect but that of its last turn.  The links of the
+ * queue belong to whoever holds LOCKED, and each access asserts that (MINE), so
+ * nobody can tell whether others did something between two of them: GRAIN makes
+ * one step of such accesses and at most one operation on the word.  With -DFINE
+ * each of them is a step of its own.
+ *
+ * Ghost variables, which the C code does not have, begin with g_.
+ */
+
+#ifndef N
+#define N			3			/* processes */
+#endif
+#ifndef OPS
+#define OPS			2			/* operations of each */
+#endif
+#ifndef STRAYS
+#define STRAYS		0			/* wake-ups meant for something else */
+#endif
+
+#ifdef FINE
+#define GRAIN					/* each statement is a step */
+#define WORD		d_step
+#define MINE(p)		skip
+#define CHECKED		(!w_locked)
+#else
+#define GRAIN		d_step
+#define WORD					/* part of a GRAIN */
+#define MINE(p)		assert(g_owner == me && IN_QUEUE(p))
+#define CHECKED		true
+#endif
+
+/* Operations, one bit each: -DMIX says which there are */
+#define ACQUIRE_EX		1
+#define ACQUIRE_SH		2
+#define ACQUIRE_OR_WAIT	4
+#define UPDATE_VAR		8
+#define WAIT_FOR_VAR	16
+#ifndef MIX
+#define MIX			(ACQUIRE_EX + ACQUIRE_SH)
+#endif
+
+/* lwWaitMode: the mode, and what may be beside it */
+#define EX			1
+#define SH			2
+#define WUF			4			/* LW_WAIT_UNTIL_FREE */
+#define FRONT		8
+#define GRANTED		16
+#define MODE(m)		((m) & 7)
+
+/* A process is 1..N in links; 0 is INVALID_PROC_NUMBER */
+#define UNKNOWN		14
+#define NEWEST		15
+
+/* lwWaiting */
+#define NOT_WAITING	0
+#define WAITING		1
+#define PENDING		2
+
+/* what a process is about to do */
+#define CORE		1
+#define LOCKLESS	2
+#define WAKER		3
+
+/* The end of an operation */
+#define DONE		left--; op = 0; want = 0; wait_as = 0; mode[me] = 0
+
+#define BIT(p)		(1 << (p))
+
+/* The state word */
+bool w_ex, w_locked, w_wake_wanted, w_reserved;
+bool w_release_ok = 1;
+byte w_sh, w_newest;
+
+byte oldest;					/* *LWLockOldest() */
+byte next[N + 1], prev[N + 1], mode[N + 1], waiting[N + 1], sem[N + 1];
+byte var;						/* what LWLockUpdateVar() changes */
+
+byte g_owner;					/* who holds LOCKED */
+byte g_queued;					/* who is in the queue */
+byte g_linked;					/* who was when LWLockLinkWaiters() looked */
+byte g_before[N + 1];			/* who was when this one came */
+byte g_ex, g_sh;				/* holders that know they are, */
+byte g_granted_ex, g_granted_sh;	/* and that do not know it yet */
+byte g_wakers;					/* who are to wake somebody */
+byte g_told;					/* who are to be told of a release */
+byte g_old[N + 1];				/* value of var that this one wants changed, plus 1 */
+byte g_strays, g_done;
+hidden byte i, j;
+
+#include "mutants.pml"
+
+#define FREE		(!w_ex && w_sh == 0)
+#define IN_QUEUE(p)	((g_queued & BIT(p)) != 0)
+#define GOES_FIRST(p)	(mode[p] == WUF || (mode[p] & FRONT))	/* LWLockGoesFirst() */
+
+/*
+ * True after each operation on the word: what it says about holders, and that a
+ * free lock that nobody may acquire is about to be handed over.
+ */
+#define CHECK_WORD \
+	assert(!w_ex || w_sh == 0); \
+	assert(w_ex == g_ex + g_granted_ex && w_sh == g_sh + g_granted_sh); \
+	assert(!w_wake_wanted || w_locked); \
+	assert(!w_reserved || w_sh == 0); \
+	assert(g_told == 0 || g_wakers > 0 || w_wake_wanted); \
+	assert(!(FREE && w_reserved) || g_wakers > 0 || w_wake_wanted)
+
+/* A reservation does not outlive its waiter; true whenever LOCKED is given up */
+inline check_reserved()
+{
+	if
+	:: w_reserved ->
+		i = 1;
+		do
+		:: i <= N && !(IN_QUEUE(i) && (mode[i] & FRONT)) -> i++
+		:: else -> break
+		od;
+		assert(i <= N)
+	:: else
+	fi
+}
+
+/* The list from the newest on is complete, and ends */
+inline check_list()
+{
+	if
+	:: CHECKED ->
+		i = w_newest;
+		j = 0;
+		do
+		:: i != 0 ->
+			assert(IN_QUEUE(i) && !(j & BIT(i)));
+			j = j | BIT(i);
+			i = next[i]
+		:: else -> break
+		od;
+		assert(j == g_queued)
+	:: else
+	fi
+}
+
+/* ---- holding the lock ---- */
+
+inline now_held(m)
+{
+	if
+	:: m == EX -> assert(g_ex == 0 && g_sh == 0); g_ex++
+	:: else -> assert(g_ex == 0); g_sh++
+	fi
+}
+
+#define TO_BE_HAD		((want == EX && FREE || want == SH && !w_ex) && !RESERVED_IN_ATTEMPT)
+
+/* Acquire it if it is to be had; part of a step */
+inline try()
+{
+	got = TO_BE_HAD;
+	assert(!got || !w_reserved);	/* that is handed over */
+	if
+	:: got && want == EX -> w_ex = 1; now_held(EX)
+	:: got && want == SH -> w_sh++; now_held(SH)
+	:: else
+	fi;
+	CHECK_WORD
+}
+
+/* LWLockAttemptLock() */
+inline attempt()
+{
+	d_step { try() }
+}
+
+#include "queue.pml"
+#include "wake.pml"
+
+/* ---- waiting ---- */
+
+/* LWLockQueueSelf(), the list locked */
+inline queue_self(as)
+{
+	d_step { push(as) }
+	LINK_AFTER_PUSH;
+	unlock_list()
+}
+
+/* Wake-ups absorbed that were meant for something else */
+inline post_again()
+{
+	d_step { sem[me] = sem[me] + extra; extra = 0 }
+}
+
+inline sleep()
+{
+	assert(g_owner != me);
+	do
+	:: d_step {
+			sem[me] > 0;
+			sem[me]--;
+			got = waiting[me] == NOT_WAITING;
+			if
+			:: !got -> extra++; assert(extra <= STRAYS)
+			:: else
+			fi
+		}
+		if
+		:: got -> got = 0; break
+		:: else
+		fi
+	od
+}
+
+/* LWLockDequeueSelf() */
+inline dequeue_self()
+{
+#ifndef MUTANT_DEQUEUE_UNLOCKED
+	lock_list();
+#endif
+	if
+	:: waiting[me] == WAITING ->
+		link_waiters();
+		cur = 0;
+		GRAIN { unlink(me); forget(me) }
+#ifndef MUTANT_DEQUEUE_UNLOCKED
+		unlock_list();
+#endif
+		waiting[me] = NOT_WAITING
+	:: else ->
+#ifndef MUTANT_DEQUEUE_UNLOCKED
+		unlock_list();
+#endif
+		d_step { w_release_ok = 1; CHECK_WORD }
+		sleep();
+		post_again()
+	fi
+}
+
+/* ---- operations ---- */
+
+inline choose()
+{
+	if
+	:: op != 0
+	:: op == 0 && (MIX & ACQUIRE_EX) -> op = ACQUIRE_EX; want = EX; wait_as = EX
+	:: op == 0 && (MIX & ACQUIRE_SH) -> op = ACQUIRE_SH; want = SH; wait_as = SH
+	:: op == 0 && (MIX & ACQUIRE_OR_WAIT) -> op = ACQUIRE_OR_WAIT; want = EX; wait_as = WUF
+	:: op == 0 && (MIX & UPDATE_VAR) -> op = UPDATE_VAR; want = EX; wait_as = EX
+	fi
+}
+
+/*
+ * LWLockAcquire(); and LWLockAcquireOrWait(), which waits in another mode and
+ * does not try again.  held says whether it has got the lock.
+ *
+ * An attempt that fails changes nothing, so there is no step for it: core queues
+ * sometimes where it would have succeeded.  pgsweep_acquire_or_queue() queues
+ * in the compare-and-swap that proves that it cannot succeed.  Who is overdue
+ * sets RESERVED with it, if the lock is held exclusively.
+ */
+inline acquire()
+{
+	do
+	:: atomic {
+			choose();
+			if
+			:: d_step { TO_BE_HAD; try(); got = 0; held = 1 } break
+			:: lock_list(); how = CORE
+#ifdef MUTANT_NO_PROOF
+			:: d_step { !TO_BE_HAD; how = LOCKLESS }
+#else
+			:: d_step { !(woken && want == EX) && !TO_BE_HAD; push(wait_as); how = LOCKLESS }
+			:: d_step { woken && want == EX && !TO_BE_HAD; push(want | FRONT); how = LOCKLESS }
+			:: d_step {
+					woken && !TO_BE_HAD;
+					w_reserved = (w_reserved || w_ex);
+					push(want | FRONT);
+					how = LOCKLESS
+				}
+#endif
+			fi
+		}
+#ifdef MUTANT_NO_PROOF
+		if
+		:: how == LOCKLESS && woken -> d_step { push(want | FRONT) }
+		:: how == LOCKLESS && !woken -> d_step { push(wait_as) }
+		:: else
+		fi;
+#endif
+		LINK_AFTER_PUSH;
+		if
+		:: how == CORE ->
+			queue_self(wait_as);
+#ifndef MUTANT_NO_SECOND_ATTEMPT
+			atomic {
+				attempt();
+				if
+				:: got -> got = 0; held = 1
+				:: else
+				fi
+			}
+			if
+			:: held -> dequeue_self(); break
+			:: else
+			fi
+#endif
+		:: else
+		fi;
+		how = 0;
+		sleep();
+		if
+		:: op == ACQUIRE_OR_WAIT -> break
+		:: else
+		fi;
+		atomic {
+			d_step {
+				SET_RELEASE_OK;
+				got = ((mode[me] & GRANTED) != 0);
+				if
+				:: got && want == EX -> g_granted_ex--; now_held(EX)
+				:: got && want == SH -> g_granted_sh--; now_held(SH)
+				:: else
+				fi;
+				CHECK_WORD
+			}
+			if
+			:: got -> got = 0; held = 1; break
+			:: else -> woken = 1
+			fi
+		}
+	od;
+	how = 0;
+	woken = 0;
+	post_again()
+}
+
+/* LWLockConflictsWithVar(): got says that there is nothing to wait for */
+inline look_at_var()
+{
+	d_step { got = !w_ex }
+	if
+	:: !got -> d_step { got = var + 1 != g_old[me] }
+	:: else
+	fi
+}
+
+/* LWLockWaitForVar() */
+inline wait_for_var()
+{
+	g_old[me] = var + 1;
+	do
+	:: look_at_var();
+		if
+		:: got -> break
+		:: else
+		fi;
+		if
+		:: lock_list(); queue_self(WUF)
+		:: d_step {				/* pgsweep_queue_for_var() */
+				if
+				:: w_ex -> push(WUF)
+				:: else -> got = 1
+				fi
+			}
+			LINK_AFTER_PUSH
+		fi;
+		if
+		:: !got ->
+			d_step { w_release_ok = 1; CHECK_WORD }
+#ifndef MUTANT_NO_LOOK_AT_VAR
+			look_at_var();
+			if
+			:: got -> got = 0; dequeue_self(); break
+			:: else
+			fi;
+#endif
+			sleep()
+		:: else -> got = 0
+		fi
+	od;
+	got = 0;
+	g_old[me] = 0;
+	post_again()
+}
+
+#define SEES_NEW(p)				(g_old[p] == 0 || g_old[p] == var + 1)
+#if N == 4
+#define NOBODY_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3) && SEES_NEW(4))
+#else
+#define NOBODY_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3))
+#endif
+
+/* LWLockUpdateVar() */
+inline update_var()
+{
+	var++;
+	lock_list();
+	link_waiters();
+	do
+	:: GRAIN {
+			cur != 0 && cur != NEWEST;
+			if
+			:: mode[cur] != WUF -> newer = 0
+			:: else -> newer = prev[cur]; take_out()
+			fi;
+			cur = newer;
+			newer = 0
+		}
+	:: else -> break
+	od;
+	cur = 0;
+	unlock_list();
+	wake_up()
+}
+
+proctype Process(byte me)
+{
+	byte op, left = OPS, want, wait_as, how, cur, newer, other, side, place, head, tail, first, extra;
+	bool got, held, woken, wk, tell_only, grant;
+
+	do
+	:: left > 0 ->
+		if
+		:: MIX & WAIT_FOR_VAR -> wait_for_var()
+		:: MIX != WAIT_FOR_VAR -> acquire()
+		fi;
+		if
+		:: held && op == UPDATE_VAR ->
+			update_var();
+			/* the holder may wait for those who wait for the change */
+			NOBODY_WAITS_FOR_OLD
+		:: else
+		fi;
+		if
+		:: held -> release()
+		:: else -> d_step { DONE }
+		fi
+	:: else -> break
+	od;
+	skip;
+	d_step {
+		g_done++;
+		if
+		:: g_done == N ->
+			assert(FREE && !w_locked && !w_wake_wanted && !w_reserved && w_release_ok);
+			assert(w_newest == 0 && g_queued == 0 && g_wakers == 0);
+			i = 1;
+			j = 0;
+			do
+			:: i <= N -> j = j + sem[i]; i++
+			:: else -> break
+			od;
+			assert(j == g_strays)
+		:: else
+		fi
+	}
+}
+
+#if STRAYS > 0
+/* Wakes anybody at any time, as it may have been woken for something else */
+active proctype Stray()
+{
+	byte p;
+
+	do
+	:: g_strays < STRAYS ->
+		select(p : 1 .. N);
+		d_step { sem[p]++; g_strays++ }
+	:: break
+	od
+}
+#endif
+
+init
+{
+	atomic {
+		byte p = 1;
+		do
+		:: p <= N -> run Process(p); p++
+		:: else -> break
+		od
+	}
+}

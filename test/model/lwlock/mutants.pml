@@ -1,0 +1,53 @@
+/*
+ * mutants.pml
+ *	  One part taken away at a time, for a test that must notice.
+ */
+
+/* Those that do not fit an expression are beside the code */
+#ifdef MUTANT_ATTEMPT_IGNORES_RESERVED
+#define RESERVED_IN_ATTEMPT		false
+#else
+#define RESERVED_IN_ATTEMPT		w_reserved
+#endif
+#ifdef MUTANT_RELEASE_IGNORES_RESERVED
+#define RESERVED_IN_RELEASE		false
+#else
+#define RESERVED_IN_RELEASE		w_reserved
+#endif
+#ifdef MUTANT_RESERVATION_STAYS
+#define DROP_RESERVATION		grant
+#else
+#define DROP_RESERVATION		true
+#endif
+#ifdef MUTANT_GRANT_TO_ANYBODY
+#define GRANT_TO(m)				true
+#else
+#define GRANT_TO(m)				(m & FRONT)
+#endif
+#if defined(MUTANT_WAKER_LOOKS_ONCE)
+#define LOOKS_AGAIN				false
+#elif defined(MUTANT_WAKER_TELLS_NOBODY_LATE)
+#define LOOKS_AGAIN				!wk
+#else
+#define LOOKS_AGAIN				true
+#endif
+#ifdef MUTANT_UNLOCK_IGNORES_WAKE_WANTED
+#define HEEDS_WAKE_WANTED		false
+#else
+#define HEEDS_WAKE_WANTED		true
+#endif
+#ifdef MUTANT_UNLINK_BLINDLY
+#define UNLINK_BLINDLY			true
+#else
+#define UNLINK_BLINDLY			false
+#endif
+#ifdef MUTANT_ALL_TO_FRONT
+#define IS_MOVED(p)				true
+#else
+#define IS_MOVED(p)				GOES_FIRST(p)
+#endif
+#ifdef MUTANT_NO_RELEASE_OK
+#define SET_RELEASE_OK			skip
+#else
+#define SET_RELEASE_OK			w_release_ok = 1
+#endif

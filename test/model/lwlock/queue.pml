@@ -1,0 +1,182 @@
+/*
+ * queue.pml
+ *	  The queue: to push, link, unlink, and move to the front.
+ */
+
+/* LWLockWaitListLock() */
+inline lock_list()
+{
+	d_step {
+		!w_locked;
+		w_locked = 1;
+		g_owner = me;
+		CHECK_WORD
+	}
+}
+
+/* LWLockTryQueue() as it succeeds; part of a step */
+inline push(as)
+{
+	assert(!IN_QUEUE(me) && waiting[me] == NOT_WAITING && next[me] == 0 && prev[me] == 0);
+	waiting[me] = WAITING;
+	mode[me] = as;
+	prev[me] = UNKNOWN;
+#ifdef MUTANT_LINK_AFTER_PUSH
+	other = w_newest;
+#else
+	next[me] = w_newest;
+#endif
+	g_before[me] = g_queued;
+	w_newest = me;
+	g_queued = g_queued | BIT(me);
+#ifndef MUTANT_LINK_AFTER_PUSH
+	check_list();
+#endif
+	CHECK_WORD
+}
+
+#ifdef MUTANT_LINK_AFTER_PUSH
+#define LINK_AFTER_PUSH		d_step { next[me] = other; other = 0 }
+#else
+#define LINK_AFTER_PUSH		skip
+#endif
+
+/* LWLockUnlinkWaiter(); part of a GRAIN */
+inline unlink(p)
+{
+	MINE(p);
+	assert(prev[p] != UNKNOWN && prev[p] != 0);
+	if
+	:: prev[p] == NEWEST ->
+		WORD {
+			other = w_newest;
+			if
+			:: other == p || UNLINK_BLINDLY ->
+				w_newest = next[p];
+				other = 0
+			:: else
+			fi;
+			CHECK_WORD
+		}
+		if
+		:: other != 0 ->
+			do
+			:: next[other] != p -> other = next[other]; assert(other != 0)
+			:: else -> break
+			od;
+			next[other] = next[p];
+			other = 0
+		:: else
+		fi;
+		side = NEWEST
+	:: else ->
+		side = prev[p];
+		next[side] = next[p]
+	fi;
+	if
+	:: next[p] != 0 -> prev[next[p]] = side
+	:: else -> oldest = side
+	fi;
+	side = 0;
+	next[p] = 0;
+	prev[p] = 0
+}
+
+/* For good */
+inline forget(p)
+{
+	WORD {
+		g_queued = g_queued & ~BIT(p);
+		g_linked = g_linked & ~BIT(p);
+		g_told = g_told & ~BIT(p);
+		i = 1;
+		do
+		:: i <= N -> g_before[i] = g_before[i] & ~BIT(p); i++
+		:: else -> break
+		od;
+		g_before[p] = 0;
+		check_list()
+	}
+}
+
+/* LWLockMoveToFront(); part of a GRAIN */
+inline move_to_front(p)
+{
+	place = oldest;
+	if
+	:: mode[p] != WUF ->
+		do
+		:: place != p && GOES_FIRST(place) -> MINE(place); place = prev[place]
+		:: else -> break
+		od
+	:: else
+	fi;
+	if
+	:: place != p ->
+		unlink(p);
+		MINE(place);
+		next[p] = next[place];
+		prev[p] = place;
+		next[place] = p;
+		if
+		:: next[p] != 0 -> prev[next[p]] = p
+		:: else -> oldest = p
+		fi;
+		WORD { check_list() }
+	:: else
+	fi;
+	place = 0
+}
+
+/* Whether moving this one to the front changes the word */
+#define MOVES_ON_WORD(p)	(IS_MOVED(p) && prev[p] == NEWEST && oldest != p)
+
+inline move_next()
+{
+	newer = prev[cur];
+	if
+	:: IS_MOVED(cur) -> move_to_front(cur)
+	:: else
+	fi;
+	cur = newer;
+	newer = 0
+}
+
+/* LWLockLinkWaiters(): cur is the oldest, or 0 */
+inline link_waiters()
+{
+	GRAIN {
+		WORD { cur = w_newest; g_linked = g_queued }
+		if
+		:: cur != 0 ->
+			newer = NEWEST;
+			do
+			:: prev[cur] == NEWEST -> prev[cur] = newer; break
+			:: else ->
+				MINE(cur);
+				assert(prev[cur] == UNKNOWN);	/* each is visited once */
+				prev[cur] = newer;
+				newer = cur;
+				if
+				:: next[cur] == 0 -> oldest = cur; break
+				:: else -> cur = next[cur]
+				fi
+			od;
+			cur = newer;
+			newer = 0
+		:: else
+		fi;
+		do
+		:: cur != 0 && cur != NEWEST && !MOVES_ON_WORD(cur) -> move_next()
+		:: else -> break
+		od;
+		if
+		:: cur == NEWEST -> cur = oldest; side = 1
+		:: else
+		fi
+	}
+	if
+	:: side == 0 && cur != 0 -> GRAIN { move_next(); cur = oldest }
+	:: else -> side = 0
+	fi
+}
