@@ -24,8 +24,8 @@ int			pgsweep_numa_placement = PGSWEEP_PLACEMENT_OFF;
 int			pgsweep_backend_affinity = PGSWEEP_AFFINITY_OFF;
 bool		pgsweep_local_memory = false;
 int			pgsweep_lwlock_wait = PGSWEEP_LWWAIT_STOCK;
-int			pgsweep_lwlock_spin_tries = 100;
-int			pgsweep_lwlock_handoff_after = 20;
+int			pgsweep_lwlock_spin_tries = PGSWEEP_LWWAIT_TRIES;
+int			pgsweep_lwlock_handoff_after = PGSWEEP_LWWAIT_HANDOFF_MS;
 bool		pgsweep_track_lwlock_waits = true;
 int			pgsweep_debug_numa_nodes = 0;
 int			pgsweep_debug_node = -1;
@@ -142,7 +142,7 @@ define_lwlock_gucs(void)
 							"Sets how often an LWLock is tried at most before queueing, under the policies that try.",
 							"Each process learns for each tranche how many of these tries are worth it.",
 							&pgsweep_lwlock_spin_tries,
-							100, 0, 10000,
+							PGSWEEP_LWWAIT_TRIES, 0, PGSWEEP_LWWAIT_MAX_TRIES,
 							PGC_SIGHUP,
 							0,
 							NULL, NULL, NULL);
@@ -151,7 +151,7 @@ define_lwlock_gucs(void)
 							"Sets for how long a process that is woken for an LWLock may find that another was quicker.",
 							"Then the lock is kept for it. Zero never does. Without effect under policy \"stock\".",
 							&pgsweep_lwlock_handoff_after,
-							20, 0, 3600 * 1000,
+							PGSWEEP_LWWAIT_HANDOFF_MS, 0, PGSWEEP_LWWAIT_MAX_HANDOFF_MS,
 							PGC_SIGHUP,
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
