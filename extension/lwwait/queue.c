@@ -17,10 +17,11 @@
  *	   (LWLockTryQueue(); full barrier, pairs with the read barriers in
  *	   LWLockLinkWaiters() and LWLockUnlinkWaiter()); if that fails, go to 1;
  *	3. sleep until woken (core); the waker's write barrier before lwWaiting is
- *	   cleared (LWLockWakeup()) pairs with the semaphore, or, for who is given
- *	   the lock, with the read barrier in LWLockAcquire();
- *	4. core sets LW_FLAG_RELEASE_OK and tries once; having failed, 1 again, now
- *	   to the front of the queue.
+ *	   cleared (LWLockWakeup()) pairs with the setting of LW_FLAG_RELEASE_OK in
+ *	   LWLockAcquire(), a full barrier, after which LW_WAIT_GRANTED is read;
+ *	4. core has set LW_FLAG_RELEASE_OK, and tries once unless it was given the
+ *	   lock; having failed, 1 again, now perhaps to the front of the queue
+ *	   (pgsweep_waitmode()).
  *
  * Why no wake-up is lost: step 2 proves that somebody held the lock, or that it
  * was reserved, when we were in the queue.  His release is the next change of
