@@ -30,7 +30,10 @@ my %additions = (
 	StrategyEmptyFreelist => '0002-buffer-replacement-hooks',
 	SyncOneBuffer => '0002-buffer-replacement-hooks',
 	ProcPlacement => '0003-proc-placement-hooks',
-	LWLockWait => '0004-lwlock-wait-hooks');
+	LWLockWait => '0004-lwlock-wait-hooks',
+	PrivateRefCountHeadSize => '0005-private-refcount',
+	MovePrivateRefCountHead => '0005-private-refcount',
+	GetPrivateRefCountInfo => '0005-private-refcount');
 
 # ---- exported symbols ----
 
@@ -84,8 +87,8 @@ foreach (split /\n/, $differ)
 }
 is_deeply(
 	[ sort keys %only_new ],
-	[ 'storage/lwlock_queue.h', 'storage/sweep_hooks.h' ],
-	'two headers are new: ' . join(', ', sort keys %only_new));
+	[ 'storage/lwlock_queue.h', 'storage/private_refcount.h', 'storage/sweep_hooks.h' ],
+	'three headers are new: ' . join(', ', sort keys %only_new));
 is_deeply(
 	\@changes,
 	[
