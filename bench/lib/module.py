@@ -1,5 +1,5 @@
 """Test modules that run on the stock server as well (sweep_alloc,
-sweep_lwlock), built for a server and put beside it.
+sweep_lwlock, sweep_pins), built for a server and put beside it.
 
 They are not installed into the server's prefix: extension_control_path and
 dynamic_library_path let a server find them in a folder of the bench."""

@@ -1,0 +1,90 @@
+CREATE EXTENSION sweep_pins;
+CREATE EXTENSION pg_buffercache;
+
+CREATE TABLE sweep_pins_data WITH (autovacuum_enabled = off) AS
+  SELECT i, repeat('x', 1500) AS padding FROM generate_series(1, 1500) i;
+-- so that nobody else pins its pages to write them
+CHECKPOINT;
+
+-- So many operations, on so many pages: a load is what it is called.
+SELECT kind, hit_order, held, operations, pages, elapsed_ns > 0 AS measured, cpu_ns > 0 AS used
+  FROM (VALUES (1, 'again', 'last', 20), (2, 'again', 'cyclic', 20), (3, 'again', 'random', 20),
+               (4, 'again', 'random', 1), (5, 'other', 'random', 0), (6, 'other', 'random', 20),
+               (7, 'stream', 'random', 1), (8, 'stream', 'random', 20),
+               (9, 'join', 'random', 20), (10, 'owner', 'random', 20)) loads (n, kind, hit_order, held),
+       sweep_pins_run('sweep_pins_data', kind, held, hit_order, 10000)
+  ORDER BY n;
+
+-- A few operations: of "join", three on pages that are not held and one on a
+-- held one.
+SELECT kind, operations, pages
+  FROM (VALUES ('again'), ('join'), ('other'), ('stream')) loads (kind),
+       sweep_pins_run('sweep_pins_data', kind, 10, 'cyclic', 4)
+  ORDER BY kind;
+
+-- A time instead of a number; whichever limit comes first.
+SELECT operations > 0 AS worked, elapsed_ns >= 20000000 AS long_enough
+  FROM sweep_pins_run('sweep_pins_data', 'again', 9, duration_ms => 20);
+SELECT operations FROM sweep_pins_run('sweep_pins_data', 'join', 9, 'last', 5000, 60000);
+
+-- All that was pinned is not pinned any more.
+CREATE FUNCTION sweep_pins_left() RETURNS int8 LANGUAGE sql
+  RETURN (SELECT sum(pinning_backends) FROM pg_buffercache
+          WHERE relfilenode = pg_relation_filenode('sweep_pins_data')
+            AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database()));
+SELECT sweep_pins_left();
+
+-- Neither after an error, nor when the transaction goes on.
+SET statement_timeout = 100;
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'stream', 20, duration_ms => 60000);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'join', 20, duration_ms => 60000);
+RESET statement_timeout;
+BEGIN;
+SAVEPOINT before_error;
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 20, 'first', 1);
+ROLLBACK TO before_error;
+SELECT sweep_pins_left();
+SELECT operations FROM sweep_pins_run('sweep_pins_data', 'again', 20, 'cyclic', 1);
+COMMIT;
+SELECT sweep_pins_left();
+
+-- Arguments that make no sense.
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 20);
+SELECT * FROM sweep_pins_run(NULL, 'again', 20, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', NULL, 20, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', NULL, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 20, NULL, 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'pin', 20, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 20, 'first', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', -1, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 16385, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 0, 'last', 1);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 20, 'last', 0);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 20, 'last', 1, -1);
+SELECT * FROM sweep_pins_run(0, 'again', 20, 'last', 1);
+
+-- Relations that have not got what it takes.
+\set VERBOSITY terse
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'again', 1000, 'last', 1);
+CREATE VIEW sweep_pins_view AS SELECT 1;
+SELECT * FROM sweep_pins_run('sweep_pins_view', 'again', 20, 'last', 1);
+CREATE TEMP TABLE sweep_pins_temp AS SELECT 1;
+SELECT * FROM sweep_pins_run('sweep_pins_temp', 'again', 1, 'last', 1);
+\set VERBOSITY default
+
+-- An index has pages, too.
+CREATE INDEX sweep_pins_index ON sweep_pins_data (i);
+SELECT pages FROM sweep_pins_run('sweep_pins_index', 'again', 3, 'cyclic', 100);
+
+-- For superusers only.
+CREATE ROLE regress_sweep_pins;
+SET ROLE regress_sweep_pins;
+SELECT * FROM sweep_pins_run('pg_class', 'again', 1, 'last', 1);
+RESET ROLE;
+
+DROP ROLE regress_sweep_pins;
+DROP FUNCTION sweep_pins_left();
+DROP VIEW sweep_pins_view;
+DROP TABLE sweep_pins_data;
+DROP EXTENSION pg_buffercache;
+DROP EXTENSION sweep_pins;
