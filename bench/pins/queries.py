@@ -1,0 +1,188 @@
+"""Whole queries of bench/pins: their tables, how they are run, and whether they
+are what they are taken for."""
+
+import json
+from dataclasses import dataclass
+
+from lib import paths
+
+PARTITIONS = 256
+TABLES = 16                     # of the wide join
+
+# Of the full size; quick takes a tenth
+FACTS = 800_000                 # rows, 20 a page
+PART_ROWS = 1000                # of each partition
+ACCOUNTS = 500_000
+CHAIN_ROWS = 2000
+POINTS = 5000                   # executions of the point select
+
+
+@dataclass(frozen=True)
+class Query:
+    """sql is prepared, or, if it is None, "call" is run as it is."""
+    name: str
+    what: str
+    sql: str
+    nodes: tuple                # of its plan, all of them
+    settings: tuple = ()
+    call: str = None
+    evict: str = None           # the table that is to be read from files
+
+    def prepare(self, session):
+        for setting in (*COMMON, *self.settings):
+            session.rows(f"SET {setting}")
+        if self.sql is not None:
+            session.rows(f"PREPARE {self.name} AS {self.sql}")
+
+    def before(self, session):
+        """What is not measured, before each time."""
+        if self.evict:
+            session.rows("SELECT pg_buffercache_evict_relation("
+                         f"'{self.evict}')")
+
+    def statement(self):
+        return self.call or f"EXECUTE {self.name}"
+
+    def check(self, session):
+        """Is the plan the one that is meant, and is all in the pool?"""
+        if self.sql is None:
+            return
+        self.before(session)
+        answer = session.rows("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF,"
+                              f" FORMAT JSON) EXECUTE {self.name}")
+        plan = json.loads("\n".join(row[0] for row in answer))[0]["Plan"]
+        found = set(node_types(plan))
+        if found != set(self.nodes):
+            raise paths.BenchError(f"query {self.name} is not what it should"
+                                   f" be: its plan has {sorted(found)} instead"
+                                   f" of {sorted(self.nodes)}")
+        read = plan["Shared Read Blocks"]
+        touched = plan["Shared Dirtied Blocks"] + plan["Shared Written Blocks"]
+        if touched or bool(read) != bool(self.evict):
+            raise paths.BenchError(f"query {self.name} has read {read} pages"
+                                   f" and changed or written {touched}")
+
+
+# For all sessions. Parallel workers would be other processes, and JIT is off.
+COMMON = ("max_parallel_workers_per_gather = 0",
+          "plan_cache_mode = force_generic_plan",
+          "synchronize_seqscans = off", "work_mem = '256MB'",
+          "enable_memoize = off", "enable_material = off",
+          "enable_hashjoin = off", "enable_mergejoin = off")
+BITMAP = ("enable_seqscan = off", "enable_indexscan = off")
+INDEX = ("enable_seqscan = off", "enable_bitmapscan = off",
+         "enable_indexonlyscan = off", "enable_sort = off")
+# As high as they go; the server is started with io_max_combine_limit = 128.
+READ_AHEAD = ("io_combine_limit = 128", "effective_io_concurrency = 1000")
+
+BITMAP_SQL = "SELECT sum(v) FROM facts WHERE k < 50"
+WIDE_FROM = "chain0 " + " ".join(
+    f"JOIN chain{i} ON chain{i}.id = chain{i - 1}.next"
+    for i in range(1, TABLES))
+
+QUERIES = (
+    Query("bitmap", "bitmap heap scan, in the pool", BITMAP_SQL,
+          ("Aggregate", "Bitmap Heap Scan", "Bitmap Index Scan"),
+          (*BITMAP, *READ_AHEAD)),
+    Query("seq", "sequential scan, in the pool",
+          "SELECT sum(v) FROM facts", ("Aggregate", "Seq Scan"), READ_AHEAD),
+    Query("partitions", f"nested loop over {PARTITIONS} partitions",
+          "SELECT sum(v) FROM probes JOIN parts USING (a)",
+          ("Aggregate", "Nested Loop", "Append", "Index Scan", "Seq Scan"),
+          INDEX[1:]),
+    Query("merge", f"merge of {PARTITIONS} partitions",
+          "SELECT sum(v) FROM (SELECT v FROM parts WHERE a <= 100 ORDER BY a"
+          " OFFSET 0) ordered",
+          ("Aggregate", "Merge Append", "Index Scan"), INDEX),
+    Query("nearest", f"nested loop over merges of {PARTITIONS} partitions",
+          "SELECT sum(v) FROM probes, LATERAL (SELECT v FROM parts"
+          " WHERE a >= probes.a ORDER BY parts.a LIMIT 1) nearest",
+          ("Aggregate", "Nested Loop", "Limit", "Merge Append", "Index Scan",
+           "Seq Scan"), INDEX[1:]),
+    Query("wide", f"join of {TABLES} tables, by index",
+          f"SELECT sum(chain{TABLES - 1}.v) FROM {WIDE_FROM}",
+          ("Aggregate", "Nested Loop", "Index Scan", "Seq Scan"),
+          (*INDEX[1:], "join_collapse_limit = 1")),
+    Query("point", f"{POINTS} selects by primary key", None, (), INDEX,
+          call=f"SELECT points({POINTS})"),
+    # last: what they read pushes other pages out in the end
+    Query("bitmap_read", "bitmap heap scan, from files", BITMAP_SQL,
+          ("Aggregate", "Bitmap Heap Scan", "Bitmap Index Scan"),
+          (*BITMAP, *READ_AHEAD), evict="facts"),
+    Query("seq_read", "sequential scan, from files",
+          "SELECT sum(v) FROM facts", ("Aggregate", "Seq Scan"), READ_AHEAD,
+          evict="facts"),
+)
+
+
+def node_types(plan):
+    yield plan["Node Type"]
+    for below in plan.get("Plans", ()):
+        yield from node_types(below)
+
+
+def make_tables(session, scale):
+    """Rows are in an order that has nothing to do with the indexes, or every
+    probe would find the page that the one before has left pinned."""
+    rows = int(FACTS * scale)
+    accounts = int(ACCOUNTS * scale)
+    part_rows = max(200, int(PART_ROWS * scale))
+    for statement in (
+            "SELECT setseed(0.5)",
+            f"CREATE TABLE facts AS SELECT i AS v, i * 7919 % 1000 AS k,"
+            f" repeat('x', 340) AS filler FROM generate_series(1, {rows}) i",
+            "CREATE INDEX ON facts (k)",
+            f"CREATE TABLE accounts AS SELECT i AS aid, i AS abalance,"
+            f" repeat('x', 84) AS filler FROM generate_series(1, {accounts}) i",
+            "ALTER TABLE accounts ADD PRIMARY KEY (aid)",
+            "CREATE TABLE parts (p int, a int, v int, filler text)"
+            " PARTITION BY LIST (p)",
+            "SELECT format('CREATE TABLE part%s PARTITION OF parts FOR VALUES"
+            " IN (%s)', p, p)"
+            f" FROM generate_series(1, {PARTITIONS}) p \\gexec",
+            f"INSERT INTO parts SELECT p, a, a, repeat('x', 200)"
+            f" FROM generate_series(1, {PARTITIONS}) p,"
+            f" generate_series(1, {part_rows}) a ORDER BY p, random()",
+            "CREATE INDEX ON parts (a)",
+            f"CREATE TABLE probes AS SELECT a FROM generate_series(1,"
+            f" {int(max(20, 100 * scale))}) a ORDER BY random()"):
+        run(session, statement)
+    chain_rows = max(500, int(CHAIN_ROWS * scale))
+    for i in range(TABLES):
+        run(session, f"CREATE TABLE chain{i} AS SELECT id,"
+            " row_number() OVER (ORDER BY random())::int AS next, id AS v,"
+            f" repeat('x', 200) AS filler FROM generate_series(1, {chain_rows})"
+            " id ORDER BY random()")
+        run(session, f"ALTER TABLE chain{i} ADD PRIMARY KEY (id)")
+    run(session, f"""
+        CREATE FUNCTION points(times int) RETURNS int8 LANGUAGE plpgsql AS $$
+        DECLARE
+            total int8 := 0;
+            found int;
+        BEGIN
+            FOR i IN 1 .. times LOOP
+                SELECT abalance INTO found FROM accounts
+                    WHERE aid = 1 + (i * 7919::int8 % {accounts})::int;
+                total := total + found;
+            END LOOP;
+            RETURN total;
+        END $$""")
+    # hint bits and the visibility map, so that no query writes
+    run(session, "VACUUM (FREEZE, ANALYZE)")
+    run(session, "CHECKPOINT")
+
+
+def run(session, statement):
+    if statement.endswith("\\gexec"):
+        made = session.rows(statement.removesuffix("\\gexec"))
+        for (each,) in made:
+            session.rows(each)
+    else:
+        session.rows(statement)
+
+
+def fill_pool(session):
+    """All that queries touch into the pool. Returns how many pages."""
+    return int(session.value(
+        "SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i')"
+        " AND relnamespace = 'public'::regnamespace"))

@@ -1,0 +1,219 @@
+"""What bench/pins prints and judges of its samples."""
+
+from dataclasses import dataclass
+
+from lib import paths, report, sides, stats
+
+PIN_TIME = "pin_ns"
+PIN_CPU = "pin_cpu_ns"
+QUERY_TIME = "query_ms"
+QUERY_CPU = "query_cpu_ms"
+HELD_PINS = "pins_seen_held"
+COUNTED = "instructions_per_pin"
+
+# What is wanted of the patched server, as medians of the rounds.
+FEW, MOST_FEW = 8, 1.0          # held at most: times the stock server's time
+MANY, MOST_MANY = (16, 32, 64), 0.35
+WIDE, MOST_WIDE = (128, 1), 2.0     # held, times its own time with the other
+MOST_QUERY = 1 / 0.99           # of a query: 0.99 of the stock server's speed
+
+
+@dataclass(frozen=True)
+class Load:
+    kind: str
+    order: str
+    held: int
+
+    def name(self):
+        return f"{self.kind}, {self.order}" if self.kind == "again" else (
+            self.kind)
+
+    def where(self):
+        return f"{self.name()}, {self.held} held"
+
+    def check(self, operations, pages):
+        """A load must have pinned as many different pages as its name says."""
+        expected = {"again": 1 if self.order == "last" else self.held,
+                    "owner": self.held, "other": 16, "join": self.held + 12,
+                    "stream": 2 * self.held + 16}[self.kind]
+        if pages != expected or operations <= 0:
+            raise paths.BenchError(f"{self.where()}: {operations} operations on"
+                                   f" {pages} pages instead of {expected}")
+
+
+class Results:
+    def __init__(self, args, all_sides, loads, queries, samples):
+        self.args = args
+        self.sides = all_sides
+        self.loads = loads
+        self.queries = queries
+        self.samples = samples
+
+    def row(self, metric, where, side):
+        return self.samples.row(metric, where, side.name)
+
+    def rows(self):
+        """Those of the samples, with the bootstrap interval of their ratio."""
+        rows = self.samples.rows()
+        for row in rows:
+            interval = stats.interval(self.samples.ratios(
+                row["metric"], row["configuration"], row["side"]))
+            row["ratio_low"], row["ratio_high"] = interval or (None, None)
+        return rows
+
+    def others(self):
+        return self.sides[1:]
+
+    def ratio(self, metric, where, side, digits=3):
+        row = self.row(metric, where, side)
+        if row is None or row["ratio"] is None:
+            return "-"
+        low, high = stats.interval(self.samples.ratios(metric, where,
+                                                       side.name))
+        return f"{row['ratio']:.{digits}f} [{low:.{digits}f} {high:.{digits}f}]"
+
+    # -- tables
+
+    def show(self):
+        if self.args.instructions:
+            self.show_counted()
+            return
+        for name in dict.fromkeys(load.name() for load in self.loads):
+            self.show_load(name)
+        if self.loads:
+            self.show_wide()
+        if self.queries:
+            self.show_queries()
+        report.say()
+        report.say("ratios: to the stock server in the same round, median of"
+                   f" the {self.args.rounds} rounds [bootstrap interval,"
+                   f" {stats.SHARE:.0%}]; CPU: time of the backend")
+        report.say(f"{self.sides[1].name}: what noise alone does")
+
+    def show_load(self, name):
+        loads = [load for load in self.loads if load.name() == name]
+        rows = []
+        for load in loads:
+            stock, patched = (self.row(PIN_CPU, load.where(), side)["median"]
+                              for side in (sides.STOCK_SERVER,
+                                           sides.NOTHING_LOADED))
+            rows.append((load.held, f"{stock:.1f}", f"{patched:.1f}",
+                         *(self.ratio(PIN_CPU, load.where(), side)
+                           for side in self.others()),
+                         self.ratio(PIN_TIME, load.where(),
+                                    sides.NOTHING_LOADED)))
+        report.table(["held", "stock, CPU ns", "patched", *(
+            f"{short(side)}, CPU" for side in self.others()),
+            "patched, elapsed"], rows, f"a pin and an unpin: {name}")
+
+    def wide_ratios(self, name, side):
+        """With many held to one held on the same side, round by round."""
+        many, one = (self.samples.values.get(
+            (PIN_CPU, f"{name}, {held} held", side.name), {}) for held in WIDE)
+        return [many[round_] / one[round_] for round_ in many if round_ in one]
+
+    def show_wide(self):
+        rows = []
+        for name in dict.fromkeys(load.name() for load in self.loads):
+            found = [self.wide_ratios(name, side) for side in self.sides]
+            if all(found):
+                rows.append((name, *map(median_and_interval, found)))
+        report.table(["load", *map(short, self.sides)], rows,
+                     f"CPU time with {WIDE[0]} held to that with {WIDE[1]}"
+                     " held, on the same side")
+
+    def show_queries(self):
+        rows = []
+        for query in self.queries:
+            pins = self.row(HELD_PINS, query.name, sides.NOTHING_LOADED)
+            stock = self.row(QUERY_CPU, query.name, sides.STOCK_SERVER)
+            rows.append((query.name, report.fixed(pins["median"], 0),
+                         report.fixed(stock["median"], 2),
+                         *(self.ratio(QUERY_CPU, query.name, side)
+                           for side in self.others()),
+                         self.ratio(QUERY_TIME, query.name,
+                                    sides.NOTHING_LOADED)))
+        report.table(["query", "pins seen", "stock, CPU ms", *(
+            f"{short(side)}, CPU" for side in self.others()),
+            "patched, elapsed"], rows,
+            f"queries; shared_buffers = {self.args.shared_buffers},"
+            f" {self.args.slices} executions a side and round")
+        for query in self.queries:
+            report.say(f"{query.name}: {query.what}")
+
+    def show_counted(self):
+        rows = []
+        for load in self.loads:
+            found = [self.row(COUNTED, load.where(), side)
+                     for side in self.sides]
+            rows.append((load.where(), *(f"{row['median']:.2f}"
+                                         for row in found),
+                         *(f"{row['ratio']:.3f}" for row in found[1:])))
+        report.table(["load", *map(short, self.sides), *(
+            f"{short(side)}, ratio" for side in self.others())], rows,
+            "instructions of a pin and an unpin")
+
+    # -- what is wanted
+
+    def wanted(self):
+        if self.args.instructions:
+            return True
+        return report.verdict([*self.wanted_few(), *self.wanted_many(),
+                               *self.wanted_wide(), *self.wanted_queries()])
+
+    def worst(self, metric, wheres, limit, what):
+        """One line for several configurations, of which the worst counts."""
+        found = {where: self.row(metric, where, sides.NOTHING_LOADED)["ratio"]
+                 for where in wheres}
+        if not found:
+            return
+        worst = max(found, key=found.get)
+        noise = max(self.row(metric, where, self.sides[1])["ratio"]
+                    for where in wheres)
+        yield (found[worst] <= limit,
+               f"{what}: {found[worst]:.3f} of the stock server's CPU time at"
+               f" worst ({worst}), at most {limit:.3f} wanted (the stock server"
+               f" again: {noise:.3f} at worst)")
+
+    def wanted_few(self):
+        yield from self.worst(
+            PIN_CPU, [load.where() for load in self.loads if load.held <= FEW
+                      and load.kind in ("again", "other")],
+            MOST_FEW, f"0 to {FEW} held")
+
+    def wanted_many(self):
+        for held in MANY:
+            yield from self.worst(
+                PIN_CPU, [load.where() for load in self.loads
+                          if load.held == held and load.kind == "again"
+                          and load.order != "last"],
+                MOST_MANY, f"{held} held")
+
+    def wanted_wide(self):
+        found = {name: stats.median(ratios) for name in dict.fromkeys(
+            load.name() for load in self.loads if load.kind == "again")
+            if (ratios := self.wide_ratios(name, sides.NOTHING_LOADED))}
+        if found:
+            worst = max(found, key=found.get)
+            yield (found[worst] <= MOST_WIDE,
+                   f"{WIDE[0]} held: {found[worst]:.2f} of the time with"
+                   f" {WIDE[1]} held at worst ({worst}), at most {MOST_WIDE}"
+                   " wanted")
+
+    def wanted_queries(self):
+        yield from self.worst(QUERY_CPU, [query.name for query in self.queries],
+                              MOST_QUERY, "queries")
+        yield from self.worst(QUERY_TIME,
+                              [query.name for query in self.queries],
+                              MOST_QUERY, "queries, elapsed")
+
+
+def median_and_interval(ratios):
+    low, high = stats.interval(ratios)
+    return f"{stats.median(ratios):.2f} [{low:.2f} {high:.2f}]"
+
+
+def short(side):
+    return {sides.STOCK_SERVER: "stock", sides.NOTHING_LOADED: "patched"}.get(
+        side, side.name.removesuffix(" server (again)") + (
+            " again" if side.name.endswith("(again)") else ""))
