@@ -129,7 +129,7 @@ def make_tables(session, scale):
     part_rows = max(200, int(PART_ROWS * scale))
     for statement in (
             "SELECT setseed(0.5)",
-            f"CREATE TABLE facts AS SELECT i AS v, i * 7919 % 1000 AS k,"
+            f"CREATE TABLE facts AS SELECT i AS v, (i * 7919::int8 % 1000)::int AS k,"
             f" repeat('x', 340) AS filler FROM generate_series(1, {rows}) i",
             "CREATE INDEX ON facts (k)",
             f"CREATE TABLE accounts AS SELECT i AS aid, i AS abalance,"
