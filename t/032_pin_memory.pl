@@ -58,14 +58,17 @@ $node->safe_psql(
 # no hint bits are left to be set, no statistics are gathered later
 $node->safe_psql('postgres', 'VACUUM ANALYZE');
 $node->safe_psql('postgres',
-	q{CREATE UNLOGGED TABLE pages (); SELECT test_pins_extend('pages', 4000)});
+	q{CREATE UNLOGGED TABLE pages (); SELECT test_pins_extend('pages', 4000); CREATE UNLOGGED TABLE new_pages ()});
 
-# A sequential scan, an index scan, a bitmap scan; and many pins, at once and
-# again and again
+# A sequential scan, an index scan, a bitmap scan; new pages, as all others are in
+# the pool after the first backend's work, and pg_sweep sees a backend when it
+# allocates; and many pins, at once and again and again
+my $new_pages = 256;
 my @work = (
 	'SELECT sum(i + length(pad)) FROM t',
 	'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT sum(length(pad)) FROM t WHERE i < 6000; RESET ALL',
 	'SET enable_seqscan = off; SET enable_indexscan = off; SELECT sum(length(pad)) FROM t WHERE i % 7 > 0 AND i > 1; RESET ALL',
+	"SELECT test_pins_extend('new_pages', $new_pages)",
 	"BEGIN; SELECT test_pins_hold('pages', 3500), test_pins_again(100000); SELECT test_pins_release(); COMMIT",
 	"BEGIN; SELECT test_pins_hold('pages', 40), test_pins_again(100000); ROLLBACK");
 
@@ -118,6 +121,8 @@ foreach my $strategy ('batched', 'partitioned')
 		  . "pg_sweep.lwlock_wait = lockless_spin\npg_sweep.numa_placement = off\n");
 	is($node->safe_psql('postgres', 'SELECT state, strategy, buffers FROM pg_sweep_status'),
 		"ok|$strategy|" . $sizes[1] * 128, "pg_sweep, $strategy: is active");
+	cmp_ok(counter($node, $strategy, 'allocations'), '>=', 2 * $backends * $new_pages,
+		"pg_sweep, $strategy: was asked by all of them");
 }
 $node->stop;
 # a server that is stopped may find a session on its way out
