@@ -95,8 +95,10 @@ sub random_steps
 }
 
 create_table($node, 'random_steps', 0);
-random_steps($node, 'alone', $steps, $seed, 400, $has_info);
-random_steps($node, 'alone', $steps, $seed + 1, 70, $has_info);
+# These are among the numbers with which the patched server's table is as full as
+# it gets before it grows.
+random_steps($node, 'alone', $steps, $seed, 480, $has_info);
+random_steps($node, 'alone', $steps, $seed + 1, 110, $has_info);
 
 is( ($node->psql('postgres', q{SELECT test_pins_random('random_steps', 1000, 1, 100000)}))[0],
 	3,
@@ -179,8 +181,9 @@ random_steps($sweep, 'with pg_sweep', $steps / 5, $seed + 2, 200, 0);
 
 # What grows with the pins of a process grows a few times only: so, many of them
 my $sessions = 40;
+my @held = (16, 28, 50, 110, 240);
 my ($ended, undef, $failure) = $sweep->psql('postgres',
-	join '', map { "\\c\nSELECT test_pins_random('random_steps', 3000, $seed + $_, 140);\n" } 1 .. $sessions);
+	join '', map { "\\c\nSELECT test_pins_random('random_steps', 3000, $seed + $_, $held[$_ % @held]);\n" } 1 .. $sessions);
 is($ended, 0, "with pg_sweep: 3000 steps by each of $sessions sessions") or diag $failure;
 is_deeply([ unexpected_log_lines($sweep, 0) ], [], 'with pg_sweep: nothing in the log');
 $sweep->stop;
