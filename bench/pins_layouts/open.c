@@ -1,0 +1,128 @@
+/*
+ * open.c
+ *	  Open addressing of our own: entries of 8 bytes, the next slot if one is
+ *	  taken, at most half full, and the entry used last remembered.
+ *
+ * HASH_MURMUR		the hash function that simplehash.h is used with elsewhere,
+ *					instead of one multiplication (Fibonacci hashing)
+ */
+#include "layouts.h"
+
+#include "common/hashfn.h"
+
+#define INITIAL_BITS	6
+
+typedef struct Entry
+{
+	Buffer		buffer;
+	int32		refcount;
+} Entry;
+
+static Entry *table;
+static uint32 mask;
+static int	shift;
+static uint32 members;
+static uint32 last;
+
+static inline uint32
+home(Buffer buffer)
+{
+#ifdef HASH_MURMUR
+	return murmurhash32((uint32) buffer) >> shift;
+#else
+	return (uint32) buffer * 0x9E3779B1U >> shift;
+#endif
+}
+
+static void
+make_table(int bits)
+{
+	table = pg_malloc0(sizeof(Entry) << bits);
+	mask = (1U << bits) - 1;
+	shift = 32 - bits;
+}
+
+static void
+init(void)
+{
+	make_table(INITIAL_BITS);
+}
+
+static inline Entry *
+put(Buffer buffer, int32 refcount)
+{
+	uint32		slot = home(buffer);
+
+	while (table[slot].buffer != InvalidBuffer)
+		slot = (slot + 1) & mask;
+	table[slot].buffer = buffer;
+	table[slot].refcount = refcount;
+	last = slot;
+	return &table[slot];
+}
+
+static pg_noinline void
+grow(void)
+{
+	Entry	   *old = table;
+	uint32		n = mask + 1;
+
+	make_table(32 - shift + 1);
+	for (uint32 i = 0; i < n; i++)
+		if (old[i].buffer != InvalidBuffer)
+			put(old[i].buffer, old[i].refcount);
+	pg_free(old);
+}
+
+static inline void
+reserve(void)
+{
+	if (unlikely(members * 2 > mask))
+		grow();
+}
+
+static inline int32 *
+new_entry(Buffer buffer)
+{
+	members++;
+	return &put(buffer, 0)->refcount;
+}
+
+static inline int32 *
+find(Buffer buffer, bool do_move)
+{
+	uint32		slot;
+
+	if (likely(table[last].buffer == buffer))
+		return &table[last].refcount;
+
+	for (slot = home(buffer); table[slot].buffer != InvalidBuffer;
+		 slot = (slot + 1) & mask)
+		if (table[slot].buffer == buffer)
+		{
+			last = slot;
+			return &table[slot].refcount;
+		}
+	return NULL;
+}
+
+static inline void
+forget(int32 *refcount, Buffer buffer)
+{
+	uint32		hole = (Entry *) ((char *) refcount - offsetof(Entry, refcount)) - table;
+
+	members--;
+	table[hole].buffer = InvalidBuffer;
+
+	/* what was pushed beyond it by others may move up */
+	for (uint32 slot = (hole + 1) & mask; table[slot].buffer != InvalidBuffer;
+		 slot = (slot + 1) & mask)
+		if (((slot - home(table[slot].buffer)) & mask) >= ((slot - hole) & mask))
+		{
+			table[hole] = table[slot];
+			table[slot].buffer = InvalidBuffer;
+			hole = slot;
+		}
+}
+
+#include "loads.h"
