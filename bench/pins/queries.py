@@ -96,7 +96,7 @@ QUERIES = (
           ("Aggregate", "Merge Append", "Index Scan"), INDEX),
     Query("nearest", f"nested loop over merges of {PARTITIONS} partitions",
           "SELECT sum(v) FROM probes, LATERAL (SELECT v FROM parts"
-          " WHERE a >= probes.a ORDER BY parts.a LIMIT 1) nearest",
+          " WHERE a >= probes.a ORDER BY parts.a LIMIT 1) nearest WHERE probes.a <= 30",
           ("Aggregate", "Nested Loop", "Limit", "Merge Append", "Index Scan",
            "Seq Scan"), INDEX[1:]),
     Query("wide", f"join of {TABLES} tables, by index",
@@ -129,11 +129,13 @@ def make_tables(session, scale):
     part_rows = max(200, int(PART_ROWS * scale))
     for statement in (
             "SELECT setseed(0.5)",
-            f"CREATE TABLE facts AS SELECT i AS v, (i * 7919::int8 % 1000)::int AS k,"
-            f" repeat('x', 340) AS filler FROM generate_series(1, {rows}) i",
+            "CREATE TABLE facts AS SELECT i AS v,"
+            " (i * 7919::int8 % 1000)::int AS k, repeat('x', 340) AS filler"
+            f" FROM generate_series(1, {rows}) i",
             "CREATE INDEX ON facts (k)",
-            f"CREATE TABLE accounts AS SELECT i AS aid, i AS abalance,"
-            f" repeat('x', 84) AS filler FROM generate_series(1, {accounts}) i",
+            "CREATE TABLE accounts AS SELECT i AS aid, i AS abalance,"
+            " repeat('x', 84) AS filler"
+            f" FROM generate_series(1, {accounts}) i",
             "ALTER TABLE accounts ADD PRIMARY KEY (aid)",
             "CREATE TABLE parts (p int, a int, v int, filler text)"
             " PARTITION BY LIST (p)",
