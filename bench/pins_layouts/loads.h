@@ -14,10 +14,16 @@ pin(Buffer buffer)
 	int32	   *refcount;
 
 	reserve();
+#ifdef ONE_SEARCH
+	refcount = enter(buffer);	/* found or new: then it is 0 */
+	if (*refcount == 0)
+	{
+#else
 	refcount = find(buffer, true);
 	if (refcount == NULL)
 	{
 		refcount = new_entry(buffer);
+#endif
 		__atomic_fetch_add(&shared_states[buffer % SHARED_STATES].state, 1,
 						   __ATOMIC_SEQ_CST);
 	}

@@ -1,8 +1,11 @@
 /*
  * open.c
  *	  Open addressing of our own: entries of 8 bytes, the next slot if one is
- *	  taken, at most half full, and the entry used last remembered.
+ *	  taken, and the entry used last remembered.
  *
+ * SLOTS_PER_ENTRY	how empty the table is, at least; 2 unless given
+ * ONE_SEARCH		finds an entry or fills it, as core patch 0005 does, instead
+ *					of searching again for where to fill one
  * HASH_MURMUR		the hash function that simplehash.h is used with elsewhere,
  *					instead of one multiplication (Fibonacci hashing)
  */
@@ -10,7 +13,10 @@
 
 #include "common/hashfn.h"
 
-#define INITIAL_BITS	6
+#ifndef SLOTS_PER_ENTRY
+#define SLOTS_PER_ENTRY 2
+#endif
+#define INITIAL_BITS	(SLOTS_PER_ENTRY == 2 ? 6 : 7)	/* 32 pins */
 
 typedef struct Entry
 {
@@ -77,16 +83,45 @@ grow(void)
 static inline void
 reserve(void)
 {
-	if (unlikely(members * 2 > mask))
+	if (unlikely(members * SLOTS_PER_ENTRY > mask))
 		grow();
 }
 
+#ifdef ONE_SEARCH
+static pg_noinline int32 *
+enter_slow(Buffer buffer)
+{
+	uint32		slot = home(buffer);
+
+	while (table[slot].buffer != buffer)
+	{
+		if (table[slot].buffer == InvalidBuffer)
+		{
+			table[slot].buffer = buffer;	/* a free slot's count is 0 */
+			members++;
+			break;
+		}
+		slot = (slot + 1) & mask;
+	}
+	last = slot;
+	return &table[slot].refcount;
+}
+
+static inline int32 *
+enter(Buffer buffer)
+{
+	if (likely(table[last].buffer == buffer))
+		return &table[last].refcount;
+	return enter_slow(buffer);
+}
+#else
 static inline int32 *
 new_entry(Buffer buffer)
 {
 	members++;
 	return &put(buffer, 0)->refcount;
 }
+#endif
 
 static inline int32 *
 find(Buffer buffer, bool do_move)
@@ -121,6 +156,7 @@ forget(int32 *refcount, Buffer buffer)
 		{
 			table[hole] = table[slot];
 			table[slot].buffer = InvalidBuffer;
+			table[slot].refcount = 0;
 			hole = slot;
 		}
 }

@@ -1,8 +1,10 @@
 /*
  * simple.c
- *	  simplehash.h from the first pin on, at most half full, and the entry used
- *	  last remembered: core patch 0005.
+ *	  simplehash.h from the first pin on, and the entry used last remembered.
  *
+ * SLOTS_PER_ENTRY	how empty the table is, at least; 2 unless given
+ * ONE_SEARCH		finds an entry or fills it, instead of searching again for
+ *					where to fill one
  * HASH_FIBONACCI	one multiplication instead of murmurhash32(): says how much of
  *					the time is that of the hash function
  */
@@ -11,7 +13,10 @@
 #include "common/hashfn.h"
 #include "common/logging.h"
 
-#define INITIAL_ENTRIES 32		/* 64 slots */
+#ifndef SLOTS_PER_ENTRY
+#define SLOTS_PER_ENTRY 2
+#endif
+#define INITIAL_ENTRIES 32
 
 typedef struct Entry
 {
@@ -34,7 +39,7 @@ typedef struct Entry
 #define SH_EQUAL(tb, a, b)		((a) == (b))
 #define SH_SCOPE		static inline
 #define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_FILLFACTOR	(0.5)
+#define SH_FILLFACTOR	(1.0 / SLOTS_PER_ENTRY)
 #define SH_GROW_MAX_DIB	PG_UINT32_MAX
 #define SH_GROW_MAX_MOVE	PG_INT32_MAX
 #define SH_DECLARE
@@ -80,6 +85,26 @@ reserve(void)
 		make_room();
 }
 
+#ifdef ONE_SEARCH
+static pg_noinline int32 *
+enter_slow(Buffer buffer)
+{
+	bool		found;
+
+	last = refcount_insert(&head->table, buffer, &found);
+	if (!found)
+		last->refcount = 0;
+	return &last->refcount;
+}
+
+static inline int32 *
+enter(Buffer buffer)
+{
+	if (likely(last->buffer == buffer))
+		return &last->refcount;
+	return enter_slow(buffer);
+}
+#else
 static inline int32 *
 new_entry(Buffer buffer)
 {
@@ -89,6 +114,7 @@ new_entry(Buffer buffer)
 	last->refcount = 0;
 	return &last->refcount;
 }
+#endif
 
 static pg_noinline int32 *
 find_slow(Buffer buffer)
