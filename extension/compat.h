@@ -28,12 +28,16 @@
 /* ELF only, like every platform that PostgreSQL has NUMA support on */
 #pragma weak sweep_hooks_api
 #pragma weak GetBufferReplacement
+#pragma weak GetPrivateRefCountInfo
 #pragma weak LWLockWait
+#pragma weak MovePrivateRefCountHead
+#pragma weak PrivateRefCountHeadSize
 #pragma weak ProcPlacement
 #pragma weak SetBufferReplacement
 #pragma weak StrategyEmptyFreelist
 #pragma weak SyncOneBuffer
 
+#include "storage/private_refcount.h"
 #include "storage/sweep_hooks.h"
 
 /*

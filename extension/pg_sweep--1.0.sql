@@ -77,7 +77,7 @@ CREATE VIEW pg_sweep_status AS
 
 COMMENT ON VIEW pg_sweep_status IS 'one row: what pg_sweep can do on this server, and what is active';
 COMMENT ON COLUMN pg_sweep_status.state IS 'ok, not preloaded, server not patched, or wrong API; if not ok, only note and server_api are known';
-COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok';
+COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; if it is ok: which core patches the server lacks, if any';
 COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the hook contract that the server was built with; NULL without the patch';
 COMMENT ON COLUMN pg_sweep_status.strategy IS 'the strategy that allocations use now';
 COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied; what a restart makes active, unless the file has been edited since';
@@ -325,6 +325,26 @@ COMMENT ON COLUMN pg_sweep_lwlock_policies.tranche IS 'name of the tranche, as w
 COMMENT ON COLUMN pg_sweep_lwlock_policies.policy IS 'the policy in force';
 COMMENT ON COLUMN pg_sweep_lwlock_policies.own IS 'has the tranche a policy of its own?';
 
+CREATE FUNCTION pg_sweep_get_pins(
+    OUT pid int4,
+    OUT backend_type text,
+    OUT buffers_pinned int4,
+    OUT most_pinned int4,
+    OUT table_slots int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_pins'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_pins AS
+    SELECT * FROM pg_sweep_get_pins();
+
+COMMENT ON VIEW pg_sweep_pins IS 'a row for each process that is connected to a database or has allocated a buffer: how many shared buffers it has pinned at this moment; empty if the server lacks the core patch private-refcount';
+COMMENT ON COLUMN pg_sweep_pins.pid IS 'process ID; pg_stat_activity has the rest';
+COMMENT ON COLUMN pg_sweep_pins.backend_type IS 'what kind of process it is, as in pg_stat_activity';
+COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that the process has pinned now, each counted once however often it is pinned';
+COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'most that it has had pinned at once since it began, at most: one of them it may have made room for only; pg_sweep_reset_stats() leaves it alone';
+COMMENT ON COLUMN pg_sweep_pins.table_slots IS 'slots of the table in which it counts its pins, 8 bytes each; it grows with what is pinned at once, and if it has become very large, gets small again after the transaction';
+
 REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_backends() FROM PUBLIC;
@@ -333,6 +353,7 @@ REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_policies() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_waits() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_nodes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_partitions() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_pins() FROM PUBLIC;
 REVOKE ALL ON pg_sweep_status FROM PUBLIC;
 REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
 REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
@@ -341,6 +362,7 @@ REVOKE ALL ON pg_sweep_lwlock_policies FROM PUBLIC;
 REVOKE ALL ON pg_sweep_lwlock_waits FROM PUBLIC;
 REVOKE ALL ON pg_sweep_nodes FROM PUBLIC;
 REVOKE ALL ON pg_sweep_partitions FROM PUBLIC;
+REVOKE ALL ON pg_sweep_pins FROM PUBLIC;
 
 GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
@@ -350,6 +372,7 @@ GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_policies() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_waits() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_nodes() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_partitions() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_pins() TO pg_monitor;
 GRANT SELECT ON pg_sweep_status TO pg_monitor;
 GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
 GRANT SELECT ON pg_sweep_backends TO pg_monitor;
@@ -358,6 +381,7 @@ GRANT SELECT ON pg_sweep_lwlock_policies TO pg_monitor;
 GRANT SELECT ON pg_sweep_lwlock_waits TO pg_monitor;
 GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
 GRANT SELECT ON pg_sweep_partitions TO pg_monitor;
+GRANT SELECT ON pg_sweep_pins TO pg_monitor;
 
 --
 -- What asks the kernel, and takes its time.

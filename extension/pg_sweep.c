@@ -104,4 +104,6 @@ _PG_init(void)
 	shmem_request_hook = pgsweep_shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = pgsweep_shmem_startup;
+	if (pgsweep_has_private_refcount())
+		pgsweep_pins_init();
 }

@@ -299,6 +299,13 @@ extern PgSweepSlot *pgsweep_attach(void);
 extern void pgsweep_set_batch_configured(uint32 configured);
 extern PgSweepPartCounters *pgsweep_part_counters(const PgSweepSlot *slot);
 
+/* pins.c; only with the patch, but for pgsweep_show_pins() and pgsweep_read_pins() */
+extern Size pgsweep_pins_shmem_size(uint32 num_slots);
+extern void pgsweep_pins_shmem_init(uint32 num_slots);
+extern void pgsweep_pins_init(void);
+extern void pgsweep_show_pins(void);
+extern bool pgsweep_read_pins(ProcNumber procno, int pid, PrivateRefCountInfo *info);
+
 /* state.c */
 typedef enum PgSweepState
 {
@@ -317,6 +324,8 @@ extern const char *pgsweep_proc_placement_note(void);
 extern bool pgsweep_has_lwlock_wait(void);
 extern const char *pgsweep_lwlock_wait_note(void);
 extern void pgsweep_require_lwlock_wait(const char *function);
+extern bool pgsweep_has_private_refcount(void);
+extern const char *pgsweep_private_refcount_note(void);
 
 /* guc.c */
 extern int	pgsweep_strategy;

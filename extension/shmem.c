@@ -72,6 +72,8 @@ pgsweep_shmem_size(void)
 
 	if (pgsweep_has_lwlock_wait())
 		size = add_size(size, pgsweep_lwwait_shmem_size(num_slots()));
+	if (pgsweep_has_private_refcount())
+		size = add_size(size, pgsweep_pins_shmem_size(num_slots()));
 	return size;
 }
 
@@ -122,6 +124,8 @@ pgsweep_shmem_init(void)
 		if (!found)
 			pgsweep_lwwait_shmem_init(PgSweepLwWait, num_slots());
 	}
+	if (pgsweep_has_private_refcount())
+		pgsweep_pins_shmem_init(num_slots());
 	LWLockRelease(AddinShmemInitLock);
 }
 

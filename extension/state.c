@@ -10,12 +10,14 @@
  */
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
 #include "pg_sweep.h"
 
 /* The patch that each function needs; see core-hooks/README.md */
 #define REPLACEMENT_PATCH	"buffer-replacement-hooks"
 #define PROC_PATCH			"proc-placement-hooks"
 #define LWLOCK_PATCH		"lwlock-wait-hooks"
+#define REFCOUNT_PATCH		"private-refcount"
 
 PgSweepState
 pgsweep_state(void)
@@ -48,6 +50,25 @@ pgsweep_state_name(PgSweepState state)
 }
 
 /*
+ * The patches that the server lacks of those that most can be done without;
+ * NULL if it has them all.
+ */
+static const char *
+missing_patches(void)
+{
+	StringInfoData note;
+
+	initStringInfo(&note);
+	if (!pgsweep_has_proc_placement())
+		appendStringInfo(&note, " %s", pgsweep_proc_placement_note());
+	if (!pgsweep_has_lwlock_wait())
+		appendStringInfo(&note, " %s", pgsweep_lwlock_wait_note());
+	if (!pgsweep_has_private_refcount())
+		appendStringInfo(&note, " %s", pgsweep_private_refcount_note());
+	return note.len > 0 ? note.data + 1 : NULL;
+}
+
+/*
  * What to do about it; NULL if there is nothing to do.
  */
 const char *
@@ -56,7 +77,7 @@ pgsweep_state_note(PgSweepState state)
 	switch (state)
 	{
 		case PGSWEEP_STATE_OK:
-			return NULL;
+			return missing_patches();
 		case PGSWEEP_STATE_NOT_PRELOADED:
 			return "Add pg_sweep to \"shared_preload_libraries\" and restart the server.";
 		case PGSWEEP_STATE_NOT_PATCHED:
@@ -142,4 +163,22 @@ pgsweep_require_lwlock_wait(const char *function)
 			 errmsg("%s() cannot be used: the server lacks the core patch \"" LWLOCK_PATCH "\"",
 					function),
 			 errhint("Apply core-hooks to its source and build it again.")));
+}
+
+/*
+ * Can a process' pins be seen by others?
+ */
+bool
+pgsweep_has_private_refcount(void)
+{
+	return MovePrivateRefCountHead != NULL;
+}
+
+/*
+ * What is missing if they cannot.
+ */
+const char *
+pgsweep_private_refcount_note(void)
+{
+	return "The server lacks the core patch \"" REFCOUNT_PATCH "\".";
 }

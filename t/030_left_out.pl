@@ -100,8 +100,9 @@ like(
 	slurp_file($node->logfile),
 	qr/WARNING:  invalid value for parameter "pg_sweep\.lwlock_wait": "spin"\n.*DETAIL:  \Q$missing\E/,
 	"without $patch: the parameter in the file is refused, naming it");
-is($node->safe_psql('postgres', 'SELECT state, strategy, lwlock_wait IS NULL FROM pg_sweep_status'),
-	'ok|batched|t', "without $patch: the rest is active");
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_wait IS NULL FROM pg_sweep_status'),
+	"ok|$missing|batched|t",
+	"without $patch: the rest is active");
 my $sum = churn($node);
 cmp_ok(counter($node, 'batched', 'allocations'), '>', 1000, "without $patch: and works");
 refused_with($node, "SELECT pg_sweep_set_lwlock_wait('$_')", qr/the server lacks the core patch "\Q$patch\E"/, "$_")
@@ -116,13 +117,28 @@ finish($node, $patch, qr/the server lacks the core patch/);
 $patch = 'proc-placement-hooks';
 $missing = "The server lacks the core patch \"$patch\".";
 $node = start_without($patch, "pg_sweep.lwlock_wait = lockless_spin\npg_sweep.strategy = batched\n", 'ProcPlacement');
-is( $node->safe_psql('postgres', 'SELECT state, strategy, lwlock_wait FROM pg_sweep_status'),
-	'ok|batched|lockless_spin',
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_wait FROM pg_sweep_status'),
+	"ok|$missing|batched|lockless_spin",
 	"without $patch: the rest is active");
 is(churn($node), $sum, "without $patch: and works");
 refused_with($node, "ALTER SYSTEM SET $_", qr/DETAIL:  \Q$missing\E/, $_)
   foreach ("pg_sweep.backend_affinity = 'spread'", 'pg_sweep.local_memory = on');
 finish($node, $patch, qr/invalid value for parameter/);
+
+# ---- private-refcount ----
+
+$patch = 'private-refcount';
+$missing = "The server lacks the core patch \"$patch\".";
+$node = start_without(
+	$patch,
+	"pg_sweep.lwlock_wait = lockless\npg_sweep.strategy = batched\n",
+	qw(GetPrivateRefCountInfo MovePrivateRefCountHead PrivateRefCountHeadSize));
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_wait FROM pg_sweep_status'),
+	"ok|$missing|batched|lockless",
+	"without $patch: the rest is active, and what is missing is named");
+is(churn($node), $sum, "without $patch: and works");
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins'), 0, "without $patch: pg_sweep_pins is empty");
+finish($node, $patch);
 
 # ---- buffer-replacement-hooks ----
 
@@ -137,6 +153,7 @@ like(
 is($node->safe_psql('postgres', 'SELECT state, note FROM pg_sweep_status'),
 	"server not patched|$missing", "without $patch: and so does pg_sweep_status");
 is(churn($node), $sum, "without $patch: the server works");
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins'), 0, "without $patch: pg_sweep_pins is empty");
 refused_with($node, "SELECT $_", qr/the server lacks the core patch "\Q$patch\E"/, $_)
   foreach ("pg_sweep_set_strategy('batched')", "pg_sweep_set_lwlock_wait('lockless')", 'pg_sweep_reset_stats()');
 finish($node, $patch, qr/the server lacks the core patch/);

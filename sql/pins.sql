@@ -1,0 +1,92 @@
+--
+-- Pins: the view, who may read it, and this session's own row.
+--
+-- Runs against any server that has pg_sweep preloaded, with any settings and
+-- whatever else it is doing.
+--
+CREATE EXTENSION pg_sweep;
+
+--
+-- The surface
+--
+\d pg_sweep_pins
+
+CREATE ROLE regress_sweep_user;
+CREATE ROLE regress_sweep_monitor IN ROLE pg_monitor;
+SET ROLE regress_sweep_user;
+SELECT pid FROM pg_sweep_pins;
+SELECT pg_sweep_get_pins();
+SET ROLE regress_sweep_monitor;
+SELECT count(*) > 0 AS some FROM pg_sweep_pins;
+RESET ROLE;
+DROP ROLE regress_sweep_user, regress_sweep_monitor;
+
+--
+-- All rows, whatever the server is doing
+--
+SELECT count(*) = count(DISTINCT pid) AS "different rows",
+       bool_and(backend_type IS NOT NULL) AS types,
+       bool_and(buffers_pinned >= 0 AND most_pinned >= 0 AND table_slots > 0) AS positive
+FROM pg_sweep_pins;
+
+--
+-- One's own
+--
+CREATE VIEW mine AS SELECT * FROM pg_sweep_pins WHERE pid = pg_backend_pid();
+SELECT backend_type, buffers_pinned FROM mine;
+
+-- a row a page, and cursors that hold the pages that they have come to
+CREATE TABLE pin_pages (i int, pad text) WITH (fillfactor = 10, autovacuum_enabled = off);
+ALTER TABLE pin_pages ALTER pad SET STORAGE PLAIN;
+INSERT INTO pin_pages SELECT i, repeat('x', 5000) FROM generate_series(0, 11) i;
+CREATE FUNCTION hold(first int, last int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    c refcursor;
+    row record;
+BEGIN
+    FOR page IN first .. last LOOP
+        c := NULL;
+        OPEN c FOR SELECT * FROM pin_pages WHERE ctid = format('(%s,1)', page)::tid;
+        FETCH c INTO row;
+    END LOOP;
+END $$;
+
+BEGIN;
+DECLARE c CURSOR FOR SELECT i FROM pin_pages WHERE ctid = '(0,1)';
+SELECT buffers_pinned FROM mine;
+FETCH 1 FROM c;
+SELECT buffers_pinned FROM mine;
+-- the same page again is no other buffer
+SELECT hold(0, 0);
+SELECT buffers_pinned FROM mine;
+CLOSE c;
+SELECT buffers_pinned FROM mine;
+SELECT hold(1, 7);
+SELECT buffers_pinned FROM mine;
+SELECT hold(8, 8);
+SELECT buffers_pinned, most_pinned >= 9 AS most_pinned FROM mine;
+SAVEPOINT s;
+SELECT hold(9, 11);
+SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
+ROLLBACK TO s;
+SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
+COMMIT;
+SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
+
+-- a reset does not touch what is not counted from there
+SELECT pg_sweep_reset_stats() IS NOT NULL AS reset;
+SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
+
+-- temporary tables' pages are in no shared buffer
+CREATE TEMP TABLE temp_pages (i int);
+INSERT INTO temp_pages VALUES (1);
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM temp_pages;
+FETCH 1 FROM c;
+SELECT buffers_pinned FROM mine;
+COMMIT;
+
+DROP FUNCTION hold;
+DROP VIEW mine;
+DROP TABLE pin_pages, temp_pages;
+DROP EXTENSION pg_sweep;
