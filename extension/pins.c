@@ -92,9 +92,10 @@ is_empty(const PgSweepPins *place)
 #endif
 
 /*
- * Called when the process has released all its pins, and before core's own
- * routines that look whether it has (AtProcExit_Buffers), and that give its
- * PGPROC to others (ProcKill): it was registered after both.
+ * Called before core's own routines that look whether the process has released
+ * all its pins (AtProcExit_Buffers), and that give its PGPROC to others
+ * (ProcKill): it was registered after both.  A backend has released them by
+ * then, an auxiliary process not yet: its counts move with the head.
  */
 static void
 leave_place(int code, Datum arg)
