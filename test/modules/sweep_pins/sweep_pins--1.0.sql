@@ -9,7 +9,9 @@
 --
 --	 again	 of a page that is held; which one, says hit_order: "last" (always the
 --			 one held last), "cyclic" or "random"
---	 other	 of a page that is not held, of 16 in turn
+--	 other	 of a page that is not held, of 16 in turn, in the buffer where it is
+--			 known to be (ReadRecentBuffer)
+--	 read	 the same, found by the mapping table (ReadBuffer)
 --	 stream	 of the next page, and of the one that has been held for the longest
 --			 time, so that as many are held as before: what a read stream does
 --	 join	 three as "other", then one as "again"

@@ -10,18 +10,31 @@
  *
  * What a pin is here, and what is measured with it
  * ------------------------------------------------
- * A page that we hold is pinned again by IncrBufferRefCount(), and unpinned by
- * ReleaseBuffer().  Each looks the buffer up among the backend's own pins, once,
- * and nothing of it touches shared memory: there is no barer pin to be had.
- * ReadBuffer() would look up the buffer's number in the shared mapping table
- * before, under a lock, which costs several times as much as the pin.
+ * bufmgr.c has several ways to a pin.  Each kind of operation takes one of them:
  *
- * A page that we do not hold is pinned by ReadRecentBuffer(), which needs no
- * mapping table, as we know where the page was, but takes the header lock to see
- * whether it is still there.  ReleaseBuffer() takes the pin back by a
- * compare-and-swap.  So there are two atomic operations on the header, which
- * nobody else wants, and is in our cache; there is a search of the own pins that
- * finds nothing, one that finds, and an entry made and removed.
+ * "again": IncrBufferRefCount() of a page that we hold, and ReleaseBuffer().
+ * Each looks the buffer up among the backend's own pins, once, and finds it.
+ * Nothing touches shared memory: there is no barer pin to be had.  PinBuffer()
+ * does the same for a buffer that is held, and has no kind of its own.
+ *
+ * "other": ReadRecentBuffer() of a page that we do not hold, in the buffer where
+ * we know it to be.  GetPrivateRefCount() looks it up and finds nothing, the
+ * header is locked, the page's tag compared, and PinBuffer_Locked() makes an
+ * entry and unlocks the header by a plain store.  ReleaseBuffer() finds the
+ * entry, takes the pin back by a compare-and-swap, and removes it.  These are
+ * two atomic operations on a header that nobody else wants, and that is in our
+ * cache.  No mapping table, and no PinBuffer().
+ *
+ * "read": ReadBuffer() of a page that we do not hold, which is what nearly all
+ * of the server does, and ReleaseBuffer() as above.  PinBuffer() looks the
+ * buffer up, finds nothing, makes an entry, and pins by a compare-and-swap.
+ * Around that, BufferAlloc() hashes the page's tag and looks it up in the
+ * mapping table with the lock of its partition, shared: two more atomic
+ * operations, on lines that would be shared if there were others.  Then there
+ * are counters for the statistics views, and what ReadBuffer() does to prepare
+ * for input that is not needed.
+ *
+ * "stream" pins as "other", and "join" as both "other" and "again".
  *
  * All of these tell the resource owner.  It remembers what came last in an array
  * that it searches from the end, the rest in a hash table.  What is held from the
@@ -72,7 +85,7 @@ PG_MODULE_MAGIC_EXT(
 /* Hits before they repeat */
 #define SEQUENCE 65536
 
-/* Pages that "other" and "join" pin without holding them */
+/* Pages that "other", "read" and "join" pin without holding them */
 #define OTHERS 16
 
 /* Of so many operations of "join", the last one is on a held page. */
@@ -84,6 +97,7 @@ typedef enum Kind
 {
 	AGAIN,
 	OTHER,
+	READ,
 	STREAM,
 	JOIN,
 	OWNER
@@ -135,6 +149,7 @@ kind_from_text(const text *name)
 	static const char *const names[] = {
 		[AGAIN] = "again",
 		[OTHER] = "other",
+		[READ] = "read",
 		[STREAM] = "stream",
 		[JOIN] = "join",
 		[OWNER] = "owner"
@@ -147,7 +162,7 @@ kind_from_text(const text *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown kind \"%s\"", kind),
-			 errhint("Kinds are \"again\", \"other\", \"stream\", \"join\" and \"owner\".")));
+			 errhint("Kinds are \"again\", \"other\", \"read\", \"stream\", \"join\" and \"owner\".")));
 }
 
 /*
@@ -160,6 +175,7 @@ pages_not_held(Kind kind, int held)
 	switch (kind)
 	{
 		case OTHER:
+		case READ:
 		case JOIN:
 			return OTHERS;
 		case STREAM:
@@ -263,15 +279,29 @@ make_sequence(Load *load, const text *hit_order, pg_prng_state *random)
 	}
 }
 
+static pg_noinline void
+was_replaced(const PageAt *page)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("block %u was replaced in its buffer", page->block),
+			 errhint("Let all that is used at the same time fit into \"shared_buffers\".")));
+}
+
 static inline void
 pin_not_held(Load *load, const PageAt *page)
 {
 	if (unlikely(!ReadRecentBuffer(load->rel->rd_locator, MAIN_FORKNUM,
 								   page->block, page->buffer)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("block %u was replaced in its buffer", page->block),
-				 errhint("Let all that is used at the same time fit into \"shared_buffers\".")));
+		was_replaced(page);
+}
+
+/* The same by the mapping table */
+static inline void
+read_not_held(Load *load, const PageAt *page)
+{
+	if (unlikely(ReadBuffer(load->rel, page->block) != page->buffer))
+		was_replaced(page);
 }
 
 /*
@@ -303,6 +333,16 @@ pin_and_unpin(Load *load, uint64 begin, int operations)
 				const PageAt *page = &others[i % OTHERS];
 
 				pin_not_held(load, page);
+				ReleaseBuffer(page->buffer);
+			}
+			break;
+
+		case READ:
+			for (uint64 i = begin; i < end; i++)
+			{
+				const PageAt *page = &others[i % OTHERS];
+
+				read_not_held(load, page);
 				ReleaseBuffer(page->buffer);
 			}
 			break;
@@ -392,6 +432,7 @@ count_pages(const Load *load, uint64 begin, int64 operations)
 	switch (load->kind)
 	{
 		case OTHER:
+		case READ:
 			return Min(operations, OTHERS);
 		case STREAM:
 			/* the pinned ones; those unpinned were so before */
@@ -470,10 +511,10 @@ sweep_pins_run(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("held must be between 0 and %d", MOST_HELD)));
-	if (load.held == 0 && load.kind != OTHER)
+	if (load.held == 0 && load.kind != OTHER && load.kind != READ)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only kind \"other\" can hold nothing")));
+				 errmsg("only kinds \"other\" and \"read\" can hold nothing")));
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 

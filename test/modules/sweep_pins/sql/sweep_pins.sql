@@ -11,16 +11,32 @@ SELECT kind, hit_order, held, operations, pages, elapsed_ns > 0 AS measured, cpu
   FROM (VALUES (1, 'again', 'last', 20), (2, 'again', 'cyclic', 20), (3, 'again', 'random', 20),
                (4, 'again', 'random', 1), (5, 'other', 'random', 0), (6, 'other', 'random', 20),
                (7, 'stream', 'random', 1), (8, 'stream', 'random', 20),
-               (9, 'join', 'random', 20), (10, 'owner', 'random', 20)) loads (n, kind, hit_order, held),
+               (9, 'join', 'random', 20), (10, 'owner', 'random', 20),
+               (11, 'read', 'random', 0), (12, 'read', 'random', 20)) loads (n, kind, hit_order, held),
        sweep_pins_run('sweep_pins_data', kind, held, hit_order, 10000)
   ORDER BY n;
 
 -- A few operations: of "join", three on pages that are not held and one on a
 -- held one.
 SELECT kind, operations, pages
-  FROM (VALUES ('again'), ('join'), ('other'), ('stream')) loads (kind),
+  FROM (VALUES ('again'), ('join'), ('other'), ('read'), ('stream')) loads (kind),
        sweep_pins_run('sweep_pins_data', kind, 10, 'cyclic', 4)
   ORDER BY kind;
+
+-- How often each kind looks for a page in the mapping table: "read" for all that
+-- it pins, the others only for what is brought into the pool at first. 4096
+-- operations come before those that are counted.
+BEGIN;
+CREATE FUNCTION sweep_pins_fetched(kind text, held int, operations int8) RETURNS int8 LANGUAGE plpgsql AS $$
+DECLARE
+  before int8 := pg_stat_get_xact_blocks_fetched('sweep_pins_data'::regclass);
+BEGIN
+  PERFORM sweep_pins_run('sweep_pins_data', kind, held, 'random', operations);
+  RETURN pg_stat_get_xact_blocks_fetched('sweep_pins_data'::regclass) - before;
+END $$;
+SELECT kind, sweep_pins_fetched(kind, 10, 1000) AS fetched, sweep_pins_fetched(kind, 10, 1000000) AS fetched_by_more
+  FROM (VALUES ('again'), ('join'), ('other'), ('owner'), ('read'), ('stream')) loads (kind);
+ROLLBACK;
 
 -- A time instead of a number; whichever limit comes first.
 SELECT operations > 0 AS worked, elapsed_ns >= 20000000 AS long_enough
@@ -38,6 +54,7 @@ SELECT sweep_pins_left();
 SET statement_timeout = 100;
 SELECT * FROM sweep_pins_run('sweep_pins_data', 'stream', 20, duration_ms => 60000);
 SELECT * FROM sweep_pins_run('sweep_pins_data', 'join', 20, duration_ms => 60000);
+SELECT * FROM sweep_pins_run('sweep_pins_data', 'read', 20, duration_ms => 60000);
 RESET statement_timeout;
 BEGIN;
 SAVEPOINT before_error;

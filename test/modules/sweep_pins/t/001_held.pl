@@ -59,14 +59,38 @@ for my $held (1, 9, 500)
 # One more now and then. A look is no snapshot: a stream moves on meanwhile.
 for my $held (0, 1, 9, 500)
 {
-	my ($fewest, $most) = pinned_while('other', $held);
-	cmp_ok($fewest, '>=', $held, "other: $held are pinned");
-	cmp_ok($most, '<=', $held + 16, 'and no more than that and what is pinned in turn');
+	for my $kind ('other', 'read')
+	{
+		my ($fewest, $most) = pinned_while($kind, $held);
+		cmp_ok($fewest, '>=', $held, "$kind: $held are pinned");
+		cmp_ok($most, '<=', $held + 16, 'and no more than that and what is pinned in turn');
+	}
 }
 my ($fewest, $most) = pinned_while('join', 9);
 cmp_ok($fewest, '>=', 9, 'join: 9 are pinned');
 ($fewest, $most) = pinned_while('stream', 200);
 cmp_ok($fewest, '>=', 100, 'stream: a window is pinned');
+
+# A load whose pages leave the pool is not the one that it is called.
+for my $kind ('other', 'read')
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+
+	$session->query_until(qr/begun/,
+		"\\echo begun\nSELECT * FROM sweep_pins_run('data', '$kind', 9, duration_ms => 600000);\n");
+	$node->poll_query_until('postgres', 'SELECT buffers >= 9 FROM pinned')
+	  or die "$kind: fewer than 9 buffers are pinned";
+	# one that is pinned at this moment stays
+	$node->poll_query_until(
+		'postgres', q{
+SELECT pg_buffercache_evict_relation('data') IS NOT NULL
+  AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%sweep_pins_run(''data%'
+                  AND pid <> pg_backend_pid() AND state = 'active')}
+	) or die "$kind goes on without its pages";
+	$session->quit;
+	like($session->{stderr}, qr/block \d+ was replaced in its buffer/, "$kind sees that its pages are gone");
+	is($node->safe_psql('postgres', 'SELECT buffers FROM pinned'), 0, 'and lets all of them go');
+}
 
 my (undef, $stdout, $stderr) =
   $node->psql('postgres', q{SELECT * FROM sweep_pins_run('data', 'again', 2000, 'last', 1)});
