@@ -19,20 +19,23 @@ POINTS = 5000                   # executions of the point select
 
 @dataclass(frozen=True)
 class Query:
-    """sql is prepared, or, if it is None, "call" is run as it is."""
+    """sql is prepared and executed, or, if there is a "call", that, which
+    executes sql "times" times inside of a function. sql may say {accounts}."""
     name: str
     what: str
     sql: str
     nodes: tuple                # of its plan, all of them
     settings: tuple = ()
     call: str = None
+    times: int = 1
+    parameter: int = None       # of sql, when its plan is looked at
     evict: str = None           # the table that is to be read from files
 
-    def prepare(self, session):
+    def prepare(self, session, scale):
         for setting in (*COMMON, *self.settings):
             session.rows(f"SET {setting}")
-        if self.sql is not None:
-            session.rows(f"PREPARE {self.name} AS {self.sql}")
+        sql = self.sql.format(accounts=int(ACCOUNTS * scale))
+        session.rows(f"PREPARE {self.name} AS {sql}")
 
     def before(self, session):
         """What is not measured, before each time."""
@@ -41,26 +44,44 @@ class Query:
                          f"'{self.evict}')")
 
     def statement(self):
-        return self.call or f"EXECUTE {self.name}"
+        return self.call or self.execute()
+
+    def execute(self):
+        return f"EXECUTE {self.name}" + (
+            "" if self.parameter is None else f" ({self.parameter})")
 
     def check(self, session):
         """Is the plan the one that is meant, and is all in the pool?"""
-        if self.sql is None:
-            return
         self.before(session)
-        answer = session.rows("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF,"
-                              f" FORMAT JSON) EXECUTE {self.name}")
-        plan = json.loads("\n".join(row[0] for row in answer))[0]["Plan"]
+        plan = explain(session, self.execute())
         found = set(node_types(plan))
         if found != set(self.nodes):
             raise paths.BenchError(f"query {self.name} is not what it should"
                                    f" be: its plan has {sorted(found)} instead"
                                    f" of {sorted(self.nodes)}")
-        read = plan["Shared Read Blocks"]
-        touched = plan["Shared Dirtied Blocks"] + plan["Shared Written Blocks"]
+        if self.call:
+            # what it executes inside is counted there, too
+            pages = plan["Shared Hit Blocks"]
+            plan = explain(session, self.call)
+            if plan["Shared Hit Blocks"] < self.times * (pages - 1):
+                raise paths.BenchError(
+                    f"query {self.name} has touched"
+                    f" {plan['Shared Hit Blocks']} pages, and {self.times}"
+                    f" times {pages} was expected")
+        self.check_pages(plan["Shared Read Blocks"],
+                         plan["Shared Dirtied Blocks"]
+                         + plan["Shared Written Blocks"])
+
+    def check_moved(self, before, after, side):
+        """Were all executions in between so?"""
+        read, written = (end - begin for begin, end in zip(before, after))
+        # those that read need buffers, in which other pages may be dirty
+        self.check_pages(read, 0 if self.evict else written, f" ({side})")
+
+    def check_pages(self, read, touched, where=""):
         if touched or bool(read) != bool(self.evict):
-            raise paths.BenchError(f"query {self.name} has read {read} pages"
-                                   f" and changed or written {touched}")
+            raise paths.BenchError(f"query {self.name}{where} has read {read}"
+                                   f" pages and changed or written {touched}")
 
 
 # For all sessions. Parallel workers would be other processes, and JIT is off.
@@ -75,6 +96,8 @@ INDEX = ("enable_seqscan = off", "enable_bitmapscan = off",
 # As high as they go; the server is started with io_max_combine_limit = 128.
 READ_AHEAD = ("io_combine_limit = 128", "effective_io_concurrency = 1000")
 
+POINT_SQL = ("SELECT abalance FROM accounts"
+             " WHERE aid = 1 + ($1::int * 7919::int8 % {accounts})::int")
 BITMAP_SQL = "SELECT sum(v) FROM facts WHERE k < 50"
 WIDE_FROM = "chain0 " + " ".join(
     f"JOIN chain{i} ON chain{i}.id = chain{i - 1}.next"
@@ -103,8 +126,9 @@ QUERIES = (
           f"SELECT sum(chain{TABLES - 1}.v) FROM {WIDE_FROM}",
           ("Aggregate", "Nested Loop", "Index Scan", "Seq Scan"),
           (*INDEX[1:], "join_collapse_limit = 1")),
-    Query("point", f"{POINTS} selects by primary key", None, (), INDEX,
-          call=f"SELECT points({POINTS})"),
+    Query("point", f"{POINTS} selects by primary key",
+          POINT_SQL, ("Index Scan",), INDEX, call=f"SELECT points({POINTS})",
+          times=POINTS, parameter=4711),
     # last: what they read pushes other pages out in the end
     Query("bitmap_read", "bitmap heap scan, from files", BITMAP_SQL,
           ("Aggregate", "Bitmap Heap Scan", "Bitmap Index Scan"),
@@ -113,6 +137,24 @@ QUERIES = (
           "SELECT sum(v) FROM facts", ("Aggregate", "Seq Scan"), READ_AHEAD,
           evict="facts"),
 )
+
+
+def explain(session, statement):
+    """What happens when it is executed: the plan with the pages it touched."""
+    answer = session.rows("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF,"
+                          f" FORMAT JSON) {statement}")
+    return json.loads("\n".join(row[0] for row in answer))[0]["Plan"]
+
+
+def pages_moved(session):
+    """How many pages this session has read from files, and written to them."""
+    session.rows("SELECT pg_stat_force_next_flush()")
+    return tuple(int(value) for value in session.row(
+        "SELECT sum(coalesce(read_bytes, 0))::int8 / size,"
+        " sum(coalesce(write_bytes, 0) + coalesce(extend_bytes, 0))::int8 / size"
+        " FROM pg_stat_get_backend_io(pg_backend_pid()),"
+        " (SELECT current_setting('block_size')::int AS size)"
+        " WHERE object = 'relation' GROUP BY size"))
 
 
 def node_types(plan):
@@ -156,6 +198,7 @@ def make_tables(session, scale):
             f" repeat('x', 200) AS filler FROM generate_series(1, {chain_rows})"
             " id ORDER BY random()")
         run(session, f"ALTER TABLE chain{i} ADD PRIMARY KEY (id)")
+    point = POINT_SQL.format(accounts=accounts).replace("$1::int", "i")
     run(session, f"""
         CREATE FUNCTION points(times int) RETURNS int8 LANGUAGE plpgsql AS $$
         DECLARE
@@ -163,8 +206,7 @@ def make_tables(session, scale):
             found int;
         BEGIN
             FOR i IN 1 .. times LOOP
-                SELECT abalance INTO found FROM accounts
-                    WHERE aid = 1 + (i * 7919::int8 % {accounts})::int;
+                {point} INTO found;
                 total := total + found;
             END LOOP;
             RETURN total;

@@ -20,10 +20,11 @@
  * "other": ReadRecentBuffer() of a page that we do not hold, in the buffer where
  * we know it to be.  GetPrivateRefCount() looks it up and finds nothing, the
  * header is locked, the page's tag compared, and PinBuffer_Locked() makes an
- * entry and unlocks the header by a plain store.  ReleaseBuffer() finds the
- * entry, takes the pin back by a compare-and-swap, and removes it.  These are
- * two atomic operations on a header that nobody else wants, and that is in our
- * cache.  No mapping table, and no PinBuffer().
+ * entry (in the patched server, that is one more search) and unlocks the header
+ * by a plain store.  ReleaseBuffer() finds the entry, takes the pin back by a
+ * compare-and-swap, and removes it.  These are two atomic operations on a header
+ * that nobody else wants, and that is in our cache.  No mapping table, and no
+ * PinBuffer().
  *
  * "read": ReadBuffer() of a page that we do not hold, which is what nearly all
  * of the server does, and ReleaseBuffer() as above.  PinBuffer() looks the
