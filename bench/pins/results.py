@@ -11,6 +11,8 @@ QUERY_CPU = "query_cpu_ms"
 HELD_PINS = "pins_seen_held"
 COUNTED = "instructions_per_pin"
 
+ENOUGH_HITS = 20                # for each held page, until chance leaves none out
+
 # What is wanted of the patched server, as medians of the rounds. With FEW held,
 # every kind that pins is judged; with MANY and WIDE only pins of what is held, as
 # much of the other kinds is something that no way of tracking pins can save.
@@ -37,11 +39,18 @@ class Load:
         return f"{self.name()}, {self.held} held"
 
     def check(self, operations, pages):
-        """A load must have pinned as many different pages as its name says."""
+        """A load must have pinned as many different pages as its name says.
+        On a busy machine a sample may be of few operations; by then, chance
+        need not have come to every held page."""
         expected = {"again": 1 if self.order == "last" else self.held,
                     "owner": self.held, "other": 16, "read": 16,
                     "join": self.held + 12, "stream": 2 * self.held + 16}[self.kind]
-        if pages != expected or operations <= 0:
+        by_chance = self.kind in ("again", "join", "owner") and (
+            self.order == "random")
+        hits = operations // (4 if self.kind == "join" else 1)
+        least = (expected // 2 if by_chance and hits < ENOUGH_HITS * self.held
+                 else expected)
+        if not least <= pages <= expected or operations <= 0:
             raise paths.BenchError(f"{self.where()}: {operations} operations on"
                                    f" {pages} pages instead of {expected}")
 
