@@ -24,6 +24,12 @@ def voluntary_switches(pid):
                          re.MULTILINE).group(1))
 
 
+def write_calls(pid):
+    """System calls that wrote to files, or tried: pwrite, pwritev, write."""
+    io = Path(f"/proc/{pid}/io").read_text()
+    return int(re.search(r"^syscw:\s*(\d+)", io, re.MULTILINE).group(1))
+
+
 @dataclass(frozen=True)
 class Usage:
     """Of several processes together, at one moment. switched_at is the middle

@@ -29,6 +29,7 @@ class Side:
     batch_size: int = None      # 0: automatic; None: of no interest
     nodes: int = None           # as the strategy sees it; None: of no interest
     lwlock_wait: str = None     # policy for LWLocks; None: of no interest
+    eager_flush: bool = None    # of rings; None: of no interest
 
 
 STOCK_SERVER = Side("stock server", STOCK)
@@ -50,7 +51,17 @@ def lwlock_wait(policy):
     return Side(f"pg_sweep {policy}", SWEEP, "stock", lwlock_wait=policy)
 
 
+def eager_flush(on):
+    """Core's own buffer replacement and waiting, and eager flush of rings."""
+    return Side(f"pg_sweep eager_flush {on_off(on)}", SWEEP, "stock",
+                lwlock_wait="stock", eager_flush=on)
+
+
 LWLOCK_WAITS = ("stock", "spin", "lockless", "lockless_spin")
+
+
+def on_off(on):
+    return "on" if on else "off"
 
 
 def fake_nodes(nodes):
@@ -102,6 +113,12 @@ def activate(side, admin):
     if side.lwlock_wait is not None:
         admin.rows("SELECT pg_sweep_set_lwlock_wait("
                    f"{quote(side.lwlock_wait)})")
+    if side.eager_flush is not None:
+        wanted = on_off(side.eager_flush)
+        if admin.value("SHOW pg_sweep.eager_flush") != wanted:
+            admin.rows(f"ALTER SYSTEM SET pg_sweep.eager_flush = {wanted}")
+            admin.rows("SELECT pg_reload_conf()")
+            wait_until(admin, "SHOW pg_sweep.eager_flush", wanted)
 
 
 def wait_until(session, query, expected):
@@ -149,6 +166,12 @@ def verify(side, session, version, *others, capped=False):
             "SELECT lwlock_wait FROM pg_sweep_status"), side.lwlock_wait)
         must("tranches with a policy of their own", session.value(
             "SELECT count(*) FROM pg_sweep_lwlock_policies WHERE own"), "0")
+    if side.eager_flush is not None:
+        wait_until(session, "SHOW pg_sweep.eager_flush",
+                   on_off(side.eager_flush))
+        must("pg_sweep_status.eager_flush", session.value(
+            "SELECT eager_flush FROM pg_sweep_status"),
+            "t" if side.eager_flush else "f")
     if side.nodes is not None:
         nodes, partitions = map(int, session.row(
             "SELECT nodes, partitions FROM pg_sweep_status"))

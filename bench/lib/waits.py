@@ -1,0 +1,62 @@
+"""In what processes of a server wait: looked at every few milliseconds, as
+pg_stat_activity shows it. It works on any server, and says how long they have
+waited in all, not how often."""
+
+import time
+
+from .paths import BenchError
+
+START_SECONDS = 10
+# Whoever lets go of this advisory lock ends the looking.
+LOCK = 20251
+
+
+class Sampler:
+    """A session that looks by itself, in a loop inside the server: a look costs
+    some 100 us of the CPU, a tenth of what it would cost a client."""
+
+    def __init__(self, cluster, ms):
+        self.ms = ms
+        self.admin = cluster.session()
+        self.session = cluster.session()
+        self.pid = int(self.session.value("SELECT pg_backend_pid()"))
+        self.session.rows("CREATE TEMP TABLE looks (type text, event text)")
+
+    def start(self, pids):
+        """From now on; returns when it has begun."""
+        self.pids = pids
+        self.session.rows("TRUNCATE looks")
+        self.admin.rows(f"SELECT pg_advisory_lock({LOCK})")
+        # Which processes there are is read once a transaction, what they wait
+        # for each time.
+        self.session.send(f"""DO $$ BEGIN
+            WHILE NOT pg_try_advisory_lock_shared({LOCK}) LOOP
+                INSERT INTO looks SELECT wait_event_type, wait_event
+                    FROM pg_stat_get_activity(NULL)
+                    WHERE pid = ANY ('{{{",".join(map(str, pids))}}}');
+                PERFORM pg_sleep({self.ms / 1000});
+            END LOOP;
+            PERFORM pg_advisory_unlock_shared({LOCK});
+        END $$""")
+        deadline = time.monotonic() + START_SECONDS
+        while self.admin.value("SELECT count(*) FROM pg_stat_activity WHERE"
+                               f" pid = {self.pid} AND wait_event = 'PgSleep'"
+                               ) != "1":
+            if time.monotonic() > deadline:
+                raise BenchError("looking at wait events has not begun in"
+                                 f" {START_SECONDS} s")
+            time.sleep(0.001)
+
+    def stop(self):
+        """Returns (how many looks, {(type, event): in how many of them, all
+        processes together}); who waited for nothing is under (\"\", \"\")."""
+        self.admin.rows(f"SELECT pg_advisory_unlock({LOCK})")
+        self.session.receive()
+        seen = {(kind, event): int(count) for kind, event, count
+                in self.session.rows("SELECT type, event, count(*) FROM looks"
+                                     " GROUP BY type, event")}
+        looks, rest = divmod(sum(seen.values()), len(self.pids))
+        if rest:
+            raise BenchError("a process whose wait events were looked at has"
+                             " gone")
+        return looks, seen
