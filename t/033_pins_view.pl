@@ -21,15 +21,18 @@ my $many = 100;
 # room was made for
 my $others = 4;
 
-# Few connections, so that each place is soon taken by the next process
+# More connections than are ever open: who has left the view still has one, for
+# as long as it takes to exit.  The place that is free for longest is taken next,
+# so that each is taken again and again nevertheless.
+my $connections = 40;
+
 my $node = sweep_node(
 	'main',
 	init => { allows_streaming => 1 },
 	conf => qq{
 shared_buffers = 8MB
-max_connections = 10
-superuser_reserved_connections = 0
-max_wal_senders = 2
+max_connections = $connections
+max_wal_senders = 4
 autovacuum_worker_slots = 1
 autovacuum_naptime = 1s
 wal_receiver_status_interval = 1s
@@ -140,12 +143,12 @@ SELECT string_agg(buffers_pinned || ' ' || state, ', ' ORDER BY buffers_pinned)
  WHERE buffers_pinned > 0}),
 	'30 idle in transaction, 70 idle in transaction',
 	'joined with pg_stat_activity');
-is( $node->safe_psql(
+# but for who is on its way out, like the session before
+ok( $node->poll_query_until(
 		'postgres', q{
-SELECT count(*) FROM pg_stat_activity a
+SELECT count(*) = 0 FROM pg_stat_activity a
  WHERE datname IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sweep_pins p WHERE p.pid = a.pid AND p.backend_type = a.backend_type)}
 	),
-	0,
 	'all that are connected to a database have a row');
 $other->query_safe('COMMIT');
 $other->quit;
@@ -162,7 +165,7 @@ $holder->{run}->finish;
 #
 $node->safe_psql('postgres', 'CREATE TABLE seen (pid int, buffers_pinned int, most_pinned int, table_slots int8)');
 
-# One that has had many pinned in each place, if it is free
+# Some that have had many pinned, in places that the short ones below will get
 my @before = map { $node->background_psql('postgres') } 1 .. 8;
 $_->query_safe("BEGIN; SELECT test_pins_hold('held', 300); COMMIT") for @before;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins WHERE most_pinned >= 300'),
@@ -176,13 +179,17 @@ INSERT INTO seen SELECT pid, buffers_pinned, most_pinned, table_slots FROM pg_sw
  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid();
 });
 my $looker = start_pgbench($node, 'look', '--file' => $script, '--time' => 3600);
+# Five for each place
+my $clients = 2;
+my $each = 5 * $connections / $clients;
 my $short = start_pgbench(
 	$node, 'short',
 	'--connect',
-	'--client' => 4,
-	'--transactions' => 50,
+	'--client' => $clients,
+	'--transactions' => $each,
 	'--file' => write_script('short', "SELECT count(*) FROM pages WHERE i < 5;\n"));
-is(wait_for_background($short, 60), 0, '200 short-lived connections') or diag(background_stderr($short));
+is(wait_for_background($short, 60), 0, $clients * $each . ' short-lived connections')
+  or diag(background_stderr($short));
 ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM seen'), 'somebody looked meanwhile');
 is( $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'look' AND pid > 0"),
 	1, 'and looks still');
@@ -263,8 +270,9 @@ SELECT buffers_pinned = 0 AND most_pinned BETWEEN 1 AND $many AND table_slots > 
   FROM pg_sweep_pins WHERE backend_type = 'startup'}),
 	'standby: the startup process has had pins')
   or diag($standby->safe_psql('postgres', 'TABLE pg_sweep_pins'));
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sweep_pins WHERE backend_type = 'walsender'}),
-	1, 'standby: the primary sends to it');
+ok( $node->poll_query_until(
+		'postgres', q{SELECT count(*) = 1 FROM pg_sweep_pins WHERE backend_type = 'walsender'}),
+	'standby: the primary sends to it, and to nobody else');
 
 my $startup = $standby->safe_psql('postgres', q{SELECT pid FROM pg_sweep_pins WHERE backend_type = 'startup'});
 $holder = $standby->background_psql('postgres');
