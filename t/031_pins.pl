@@ -1,6 +1,11 @@
 # A backend's own pins: random steps compared with a model, thousands of pins at
 # once, pools with nothing but pins, no memory for more, and pins forgotten.
 #
+# A server with assertions overwrites memory that it frees, so that what is looked
+# up there by mistake is not found.  Hence the random steps run on the release
+# server, too, if "make servers" has built it; PG_SWEEP_RELEASE=prefix names
+# another one.
+#
 # The random steps (test/modules/test_pins) depend on the seeds only.
 # PG_SWEEP_PINS_SEED=n begins with another one, PG_SWEEP_PINS_STEPS=n takes more
 # steps with each.
@@ -58,9 +63,11 @@ note('the server lacks the core patch "private-refcount"') unless $has_info;
 
 # Servers that this project builds have it; others may not.
 my $top = abs_path("$FindBin::RealBin/..");
+my $home = abs_path($node->config_data('--bindir') . '/..');
+my $is_ours = index($home, "$top/build/") == 0;
+my $asserts = $node->safe_psql('postgres', 'SHOW debug_assertions') eq 'on';
 ok($has_info, 'the server tells how many buffers are pinned')
-  if slurp_file("$top/core-hooks/18/series") =~ /private-refcount/
-  && index(abs_path($node->config_data('--bindir')), "$top/build/") == 0;
+  if slurp_file("$top/core-hooks/18/series") =~ /private-refcount/ && $is_ours;
 
 sub random_steps
 {
@@ -91,6 +98,17 @@ sub random_steps
 			'postgres', "SELECT pg_relation_size('random_steps'), * FROM test_pins_count('random_steps')"),
 		'0|0|0|0|0',
 		"$title: nothing is left");
+	return;
+}
+
+# What grows with the pins of a process grows a few times only: so, many of them
+sub many_sessions
+{
+	my ($on, $title, $sessions, $n, @held) = @_;
+	my ($ended, undef, $failure) = $on->psql('postgres',
+		join '', map { "\\c\nSELECT test_pins_random('random_steps', $n, $seed + $_, $held[$_ % @held]);\n" } 1 .. $sessions);
+
+	is($ended, 0, "$title: $n steps by each of $sessions sessions") or diag $failure;
 	return;
 }
 
@@ -178,15 +196,39 @@ $sweep->start;
 $sweep->safe_psql('postgres', 'CREATE EXTENSION pg_sweep; CREATE EXTENSION test_pins');
 create_table($sweep, 'random_steps', 0);
 random_steps($sweep, 'with pg_sweep', $steps / 5, $seed + 2, 200, 0);
-
-# What grows with the pins of a process grows a few times only: so, many of them
-my $sessions = 40;
-my @held = (16, 28, 50, 110, 240);
-my ($ended, undef, $failure) = $sweep->psql('postgres',
-	join '', map { "\\c\nSELECT test_pins_random('random_steps', 3000, $seed + $_, $held[$_ % @held]);\n" } 1 .. $sessions);
-is($ended, 0, "with pg_sweep: 3000 steps by each of $sessions sessions") or diag $failure;
+many_sessions($sweep, 'with pg_sweep', 40, 3000, 16, 28, 50, 110, 240);
 is_deeply([ unexpected_log_lines($sweep, 0) ], [], 'with pg_sweep: nothing in the log');
 $sweep->stop;
+
+# ---- without assertions ----
+
+SKIP:
+{
+	# A server of unknown origin has nothing to do with what may be built here.
+	my $prefix = $ENV{PG_SWEEP_RELEASE} // ($is_ours ? "$top/build/18/release" : undef);
+	$prefix = $home unless $asserts;
+
+	skip 'there is no server without assertions (make servers, or set PG_SWEEP_RELEASE)', 1
+	  unless defined $prefix && -x "$prefix/bin/postgres";
+
+	my $release = PostgreSQL::Test::Cluster->new('release', install_path => $prefix);
+
+	ok(installed_module($release, 'test_pins'), 'release: test/modules/test_pins is installed')
+	  or skip 'nothing to be run there', 1;
+	$release->init;
+	$release->append_conf('postgresql.conf', "shared_buffers = 128MB\n$quiet");
+	$release->start;
+	is($release->safe_psql('postgres', 'SHOW debug_assertions'), 'off', 'release: it has no assertions');
+	$release->safe_psql('postgres', 'CREATE EXTENSION test_pins');
+	is($release->safe_psql('postgres', 'SELECT test_pins_has_info()'),
+		$has_info ? 't' : 'f', 'release: it has the same patches');
+	create_table($release, 'random_steps', 0);
+	random_steps($release, 'release', $steps / 5, $seed + 3, 600, $has_info);
+	random_steps($release, 'release', $steps / 5, $seed + 4, 110, $has_info);
+	many_sessions($release, 'release', 10, 3000, 50, 110, 600);
+	is_deeply([ unexpected_log_lines($release, 0) ], [], 'release: nothing in the log');
+	$release->stop;
+}
 
 # ---- the smallest pool, with nothing but pins ----
 
