@@ -35,7 +35,10 @@ FROM pg_sweep_pins;
 CREATE VIEW mine AS SELECT * FROM pg_sweep_pins WHERE pid = pg_backend_pid();
 SELECT backend_type, buffers_pinned FROM mine;
 
--- a row a page, and cursors that hold the pages that they have come to
+-- a row a page, and cursors that hold the page that they have come to; by TID scans,
+-- as a sequential scan has pages ahead of that pinned, too
+SET enable_tidscan = on;
+SET enable_seqscan = off;
 CREATE TABLE pin_pages (i int, pad text) WITH (fillfactor = 10, autovacuum_enabled = off);
 ALTER TABLE pin_pages ALTER pad SET STORAGE PLAIN;
 INSERT INTO pin_pages SELECT i, repeat('x', 5000) FROM generate_series(0, 11) i;
