@@ -8,6 +8,7 @@
  *					of searching again for where to fill one
  * HASH_MURMUR		the hash function that simplehash.h is used with elsewhere,
  *					instead of one multiplication (Fibonacci hashing)
+ * HASH_SHIFTED		one multiplication between two shifts, as core patch 0005
  */
 #include "layouts.h"
 
@@ -35,6 +36,10 @@ home(Buffer buffer)
 {
 #ifdef HASH_MURMUR
 	return murmurhash32((uint32) buffer) >> shift;
+#elif defined(HASH_SHIFTED)
+	uint64		h = (uint64) (buffer ^ (buffer >> 7)) * UINT64CONST(0x9E3779B97F4A7C15);
+
+	return (uint32) ((h >> 32) ^ (h >> 50)) & mask;
 #else
 	return (uint32) buffer * 0x9E3779B1U >> shift;
 #endif
