@@ -33,6 +33,7 @@ ROWS = (
     (ELAPSED, "elapsed, s", 2),
     ("cpu_s_per_gb", "CPU time of the writers, s", 2),
     (LOCK_WAITS, "waits on WALWriteLock", 0),
+    ("wal_write_lock_flush_waits_per_gb", "those to flush WAL", 0),
     ("wal_write_lock_contended_per_gb", "times that it was found taken", 0),
     ("wal_write_lock_wait_ms_per_gb", "these waits, ms", 0),
     *((event_metric(event), f"sampled: {': '.join(event)}, ms", 0)
@@ -49,6 +50,7 @@ ROWS = (
     ("wal_writes_per_gb", "writes of WAL by the writers", 0),
     ("wal_buffers_full_per_gb", "those as all WAL buffers were full", 0),
     ("wal_fsyncs_per_gb", "fsyncs of WAL by the writers", 0),
+    ("wal_fsyncs_by_others_per_gb", "fsyncs of WAL by others", 0),
     (CALLS, "calls that write (kernel)", 0),
     ("wal_mb_per_gb", "WAL, MB", 0),
     (CHECKPOINTS, "checkpoints, of all loads", 0),
@@ -86,9 +88,11 @@ def metrics(before, after, elapsed, looks, seen, gb):
     add("extends_per_gb", "extends")
     add("wal_writes_per_gb", "wal_writes")
     add("wal_fsyncs_per_gb", "wal_fsyncs")
+    add("wal_fsyncs_by_others_per_gb", "other_fsyncs")
     add("wal_buffers_full_per_gb", "buffers_full")
     add("wal_mb_per_gb", "wal_bytes", 1024 * 1024)
     add(LOCK_WAITS, "lock_waits")
+    add("wal_write_lock_flush_waits_per_gb", "flush_waits")
     add("wal_write_lock_contended_per_gb", "lock_contended")
     add("wal_write_lock_wait_ms_per_gb", "lock_ms")
     add("laps_per_gb", "laps")
