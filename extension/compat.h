@@ -27,17 +27,21 @@
 
 /* ELF only, like every platform that PostgreSQL has NUMA support on */
 #pragma weak sweep_hooks_api
+#pragma weak GetAccessStrategyRing
 #pragma weak GetBufferReplacement
 #pragma weak GetPrivateRefCountInfo
 #pragma weak LWLockWait
 #pragma weak MovePrivateRefCountHead
+#pragma weak PinBufferToWrite
 #pragma weak PrivateRefCountHeadSize
 #pragma weak ProcPlacement
+#pragma weak RingFlush
 #pragma weak SetBufferReplacement
 #pragma weak StrategyEmptyFreelist
 #pragma weak SyncOneBuffer
 
 #include "storage/private_refcount.h"
+#include "storage/ring_flush.h"
 #include "storage/sweep_hooks.h"
 
 /*

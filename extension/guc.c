@@ -12,6 +12,7 @@
 
 #include "lwwait/lwwait.h"
 #include "pg_sweep.h"
+#include "ring/ring.h"
 #include "sweep/batch.h"
 #include "sweep/sweep.h"
 #include "utils/guc.h"
@@ -123,6 +124,30 @@ define_process_gucs(void)
 							 PGC_SIGHUP,
 							 0,
 							 check_local_memory, NULL, NULL);
+}
+
+static bool
+check_eager_flush(bool *newval, void **extra, GucSource source)
+{
+	if (!*newval || pgsweep_has_ring_flush())
+		return true;
+
+	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+	GUC_check_errdetail("%s", pgsweep_ring_flush_note());
+	return false;
+}
+
+static void
+define_ring_gucs(void)
+{
+	DefineCustomBoolVariable("pg_sweep.eager_flush",
+							 "Writes out the ring of a bulk write or of VACUUM when a dirty buffer of it is reused.",
+							 "What needs no WAL to be flushed is written then, neighbouring blocks by one call of up to \"io_combine_limit\".",
+							 &pgsweep_eager_flush,
+							 false,
+							 PGC_SUSET,
+							 0,
+							 check_eager_flush, NULL, NULL);
 }
 
 static void
@@ -244,6 +269,7 @@ pgsweep_define_gucs(void)
 
 	define_process_gucs();
 	define_lwlock_gucs();
+	define_ring_gucs();
 	define_developer_gucs();
 
 	MarkGUCPrefixReserved("pg_sweep");

@@ -67,6 +67,7 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT numa_placement_time interval,
     OUT lwlock_wait text,
     OUT lwlock_wait_configured text,
+    OUT eager_flush bool,
     OUT stats_reset timestamptz)
 RETURNS record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_status'
@@ -103,6 +104,7 @@ COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why it is not what was
 COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'what placing the memory took when the server started';
 COMMENT ON COLUMN pg_sweep_status.lwlock_wait IS 'how processes wait for LWLocks whose tranche has no policy of its own; NULL if the server lacks the hooks for it';
 COMMENT ON COLUMN pg_sweep_status.lwlock_wait_configured IS 'pg_sweep.lwlock_wait as last applied';
+COMMENT ON COLUMN pg_sweep_status.eager_flush IS 'pg_sweep.eager_flush in this session: are rings written out when a dirty buffer of them is reused? NULL if the server lacks the hooks for it';
 COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'since when the counters of the other views count';
 
 CREATE FUNCTION pg_sweep_get_strategies(
@@ -345,6 +347,42 @@ COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that the pr
 COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'most that it has had pinned at once since it began, at most: one of them it may have made room for only; pg_sweep_reset_stats() leaves it alone';
 COMMENT ON COLUMN pg_sweep_pins.table_slots IS 'slots of the table in which it counts its pins, 8 bytes each; it grows with what is pinned at once, and if it has become very large, gets small again after the transaction';
 
+CREATE FUNCTION pg_sweep_get_ring_flush(
+    OUT ring text,
+    OUT laps int8,
+    OUT victims int8,
+    OUT eager int8,
+    OUT writes int8,
+    OUT wal_flushes int8,
+    OUT skipped_clean int8,
+    OUT skipped_pinned int8,
+    OUT skipped_used int8,
+    OUT skipped_wal int8,
+    OUT skipped_locked int8,
+    OUT skipped_io int8,
+    OUT total_time float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_ring_flush'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_ring_flush AS
+    SELECT * FROM pg_sweep_get_ring_flush();
+
+COMMENT ON VIEW pg_sweep_ring_flush IS 'a row for each kind of ring that pg_sweep.eager_flush writes out: what was written since stats_reset, all processes that ever ran together; empty if the server lacks the core patch ring-flush-hooks';
+COMMENT ON COLUMN pg_sweep_ring_flush.ring IS 'bulkwrite (COPY FROM, CREATE TABLE AS, REFRESH MATERIALIZED VIEW, ...) or vacuum, as the contexts of pg_stat_io';
+COMMENT ON COLUMN pg_sweep_ring_flush.laps IS 'times that a process met a dirty victim in its ring, and went once through it';
+COMMENT ON COLUMN pg_sweep_ring_flush.victims IS 'of these victims, those that it wrote; the others had been written by somebody else meanwhile';
+COMMENT ON COLUMN pg_sweep_ring_flush.eager IS 'other blocks of the ring written then';
+COMMENT ON COLUMN pg_sweep_ring_flush.writes IS 'calls that wrote victims and others, each one or more neighbouring blocks';
+COMMENT ON COLUMN pg_sweep_ring_flush.wal_flushes IS 'victims that WAL had to be flushed for before; for none of the others it had to be';
+COMMENT ON COLUMN pg_sweep_ring_flush.skipped_clean IS 'buffers passed over as there was nothing to write';
+COMMENT ON COLUMN pg_sweep_ring_flush.skipped_pinned IS 'buffers passed over as somebody had them pinned';
+COMMENT ON COLUMN pg_sweep_ring_flush.skipped_used IS 'buffers passed over as others than the ring use them: their usage count is above 1';
+COMMENT ON COLUMN pg_sweep_ring_flush.skipped_wal IS 'buffers passed over as WAL would have to be flushed for them; after 64 of them without one that could be written the lap ends';
+COMMENT ON COLUMN pg_sweep_ring_flush.skipped_locked IS 'buffers passed over as their content was locked';
+COMMENT ON COLUMN pg_sweep_ring_flush.skipped_io IS 'buffers passed over as somebody else was writing them, just had, or had failed to';
+COMMENT ON COLUMN pg_sweep_ring_flush.total_time IS 'total of all laps, flushing WAL for victims and writing included, in milliseconds';
+
 REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_backends() FROM PUBLIC;
@@ -354,6 +392,7 @@ REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_waits() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_nodes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_partitions() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_pins() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_ring_flush() FROM PUBLIC;
 REVOKE ALL ON pg_sweep_status FROM PUBLIC;
 REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
 REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
@@ -363,6 +402,7 @@ REVOKE ALL ON pg_sweep_lwlock_waits FROM PUBLIC;
 REVOKE ALL ON pg_sweep_nodes FROM PUBLIC;
 REVOKE ALL ON pg_sweep_partitions FROM PUBLIC;
 REVOKE ALL ON pg_sweep_pins FROM PUBLIC;
+REVOKE ALL ON pg_sweep_ring_flush FROM PUBLIC;
 
 GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
@@ -373,6 +413,7 @@ GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_waits() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_nodes() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_partitions() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_pins() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_ring_flush() TO pg_monitor;
 GRANT SELECT ON pg_sweep_status TO pg_monitor;
 GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
 GRANT SELECT ON pg_sweep_backends TO pg_monitor;
@@ -382,6 +423,7 @@ GRANT SELECT ON pg_sweep_lwlock_waits TO pg_monitor;
 GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
 GRANT SELECT ON pg_sweep_partitions TO pg_monitor;
 GRANT SELECT ON pg_sweep_pins TO pg_monitor;
+GRANT SELECT ON pg_sweep_ring_flush TO pg_monitor;
 
 --
 -- What asks the kernel, and takes its time.

@@ -5,7 +5,7 @@
  *
  * Three stages, in three hooks of core: parameters and checks here, the request
  * for shared memory once MaxBackends is known, and its initialization, after
- * which the hooks for buffer replacement and for waiting may be called.
+ * which the hooks for buffer replacement, waiting and rings may be called.
  *
  * IDENTIFICATION
  *	  extension/pg_sweep.c
@@ -18,6 +18,7 @@
 #include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
+#include "ring/ring.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "sweep/sweep.h"
@@ -62,11 +63,19 @@ pgsweep_shmem_startup(void)
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("pg_sweep cannot be loaded: another library has replaced waiting for LWLocks already")));
 
+	if (pgsweep_has_ring_flush() && RingFlush != NULL &&
+		RingFlush != &pgsweep_ring_flush_routine)
+		ereport(FATAL,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("pg_sweep cannot be loaded: another library writes out rings already")));
+
 	pgsweep_shmem_init();
 	pgsweep_place();
 	SetBufferReplacement(&pgsweep_replacement_routine);
 	if (pgsweep_has_lwlock_wait())
 		LWLockWait = &pgsweep_lwlock_wait_routine;
+	if (pgsweep_has_ring_flush())
+		RingFlush = &pgsweep_ring_flush_routine;
 }
 
 void

@@ -326,6 +326,8 @@ extern const char *pgsweep_lwlock_wait_note(void);
 extern void pgsweep_require_lwlock_wait(const char *function);
 extern bool pgsweep_has_private_refcount(void);
 extern const char *pgsweep_private_refcount_note(void);
+extern bool pgsweep_has_ring_flush(void);
+extern const char *pgsweep_ring_flush_note(void);
 
 /* guc.c */
 extern int	pgsweep_strategy;

@@ -13,6 +13,7 @@
 #include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
+#include "ring/ring.h"
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -74,6 +75,8 @@ pgsweep_shmem_size(void)
 		size = add_size(size, pgsweep_lwwait_shmem_size(num_slots()));
 	if (pgsweep_has_private_refcount())
 		size = add_size(size, pgsweep_pins_shmem_size(num_slots()));
+	if (pgsweep_has_ring_flush())
+		size = add_size(size, pgsweep_ring_shmem_size());
 	return size;
 }
 
@@ -126,6 +129,8 @@ pgsweep_shmem_init(void)
 	}
 	if (pgsweep_has_private_refcount())
 		pgsweep_pins_shmem_init(num_slots());
+	if (pgsweep_has_ring_flush())
+		pgsweep_ring_shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 

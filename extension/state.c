@@ -18,6 +18,7 @@
 #define PROC_PATCH			"proc-placement-hooks"
 #define LWLOCK_PATCH		"lwlock-wait-hooks"
 #define REFCOUNT_PATCH		"private-refcount"
+#define RING_PATCH			"ring-flush-hooks"
 
 PgSweepState
 pgsweep_state(void)
@@ -65,6 +66,8 @@ missing_patches(void)
 		appendStringInfo(&note, " %s", pgsweep_lwlock_wait_note());
 	if (!pgsweep_has_private_refcount())
 		appendStringInfo(&note, " %s", pgsweep_private_refcount_note());
+	if (!pgsweep_has_ring_flush())
+		appendStringInfo(&note, " %s", pgsweep_ring_flush_note());
 	return note.len > 0 ? note.data + 1 : NULL;
 }
 
@@ -181,4 +184,22 @@ const char *
 pgsweep_private_refcount_note(void)
 {
 	return "The server lacks the core patch \"" REFCOUNT_PATCH "\".";
+}
+
+/*
+ * Can rings be written out in another way than core's?
+ */
+bool
+pgsweep_has_ring_flush(void)
+{
+	return &RingFlush != NULL;
+}
+
+/*
+ * What is missing if they cannot.
+ */
+const char *
+pgsweep_ring_flush_note(void)
+{
+	return "The server lacks the core patch \"" RING_PATCH "\".";
 }

@@ -12,6 +12,7 @@
 
 #include "lwwait/lwwait.h"
 #include "pg_sweep.h"
+#include "ring/ring.h"
 #include "stats.h"
 #include "sweep/sweep.h"
 #include "utils/timestamp.h"
@@ -222,6 +223,8 @@ pgsweep_reset(void)
 	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));
 	if (PgSweepLwWait)
 		pgsweep_reset_lwwaits();
+	if (pgsweep_has_ring_flush())
+		pgsweep_ring_reset_counts();
 
 	LWLockRelease(PgSweep->lock);
 	return before;

@@ -19,6 +19,7 @@
 #include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "ring/ring.h"
 #include "stats.h"
 #include "storage/bufmgr.h"
 #include "storage/procarray.h"
@@ -184,6 +185,10 @@ put_status(Row *row)
 	put_interval(row, PgSweep->placement.usec);
 	put_text(row, lwlock_wait);
 	put_text(row, lwlock_wait_configured);
+	if (pgsweep_has_ring_flush())
+		put(row, BoolGetDatum(pgsweep_eager_flush));
+	else
+		put_null(row);
 	put(row, TimestampTzGetDatum(stats_reset));
 }
 

@@ -33,7 +33,10 @@ my %additions = (
 	LWLockWait => '0004-lwlock-wait-hooks',
 	PrivateRefCountHeadSize => '0005-private-refcount',
 	MovePrivateRefCountHead => '0005-private-refcount',
-	GetPrivateRefCountInfo => '0005-private-refcount');
+	GetPrivateRefCountInfo => '0005-private-refcount',
+	RingFlush => '0006-ring-flush-hooks',
+	GetAccessStrategyRing => '0006-ring-flush-hooks',
+	PinBufferToWrite => '0006-ring-flush-hooks');
 
 # ---- exported symbols ----
 
@@ -87,8 +90,8 @@ foreach (split /\n/, $differ)
 }
 is_deeply(
 	[ sort keys %only_new ],
-	[ 'storage/lwlock_queue.h', 'storage/private_refcount.h', 'storage/sweep_hooks.h' ],
-	'three headers are new: ' . join(', ', sort keys %only_new));
+	[ map { "storage/$_.h" } qw(lwlock_queue private_refcount ring_flush sweep_hooks) ],
+	'four headers are new: ' . join(', ', sort keys %only_new));
 is_deeply(
 	\@changes,
 	[

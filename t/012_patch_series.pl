@@ -27,7 +27,7 @@ my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file(
 my %patch = map { $_ => slurp_file("$hooks/18/$_") } @series;
 my $newest = 'storage/sweep_hooks.h';
 my @new = ("src/include/$newest", 'src/include/storage/lwlock_queue.h',
-	'src/include/storage/private_refcount.h');
+	'src/include/storage/private_refcount.h', 'src/include/storage/ring_flush.h');
 
 # ---- what is in the series ----
 
@@ -41,7 +41,8 @@ my %limit = (
 	'0002-buffer-replacement-hooks.patch' => 250,
 	'0003-proc-placement-hooks.patch' => 60,
 	'0004-lwlock-wait-hooks.patch' => 620,
-	'0005-private-refcount.patch' => 340);
+	'0005-private-refcount.patch' => 350,
+	'0006-ring-flush-hooks.patch' => 130);
 
 # A name by which the header shows that the patch is in
 my %declares = (
@@ -180,7 +181,7 @@ is_deeply(
 		  keys %{ { map { $_ => 1 } map { m{^\+\+\+ b/(\S+)}mg } values %patch } }
 	],
 	'what was changed is what the patches name: ' . join(' ', @touched));
-is_deeply([ grep { !exists $before->{$_} } @touched ], [ sort map { "/$_" } @new ], 'three new files, no leftovers of patch');
+is_deeply([ grep { !exists $before->{$_} } @touched ], [ sort map { "/$_" } @new ], 'four new files, no leftovers of patch');
 is($patched->{$_}, digests($bare)->{$_}, "as patch(1) does it: $_") foreach @touched;
 
 ($status, $out, $err) = run_apply($tree);
@@ -200,10 +201,11 @@ my %uses = (
 	  . "const ProcPlacementRoutine **placement = &ProcPlacement;\n"
 	  . "const LWLockWaitRoutine **waiting = &LWLockWait;\n",
 	'storage/lwlock_queue.h' => "pg_atomic_uint64 *(*state) (LWLock *) = LWLockState;\n",
-	'storage/private_refcount.h' => "void (*info) (const void *, PrivateRefCountInfo *) = GetPrivateRefCountInfo;\n");
+	'storage/private_refcount.h' => "void (*info) (const void *, PrivateRefCountInfo *) = GetPrivateRefCountInfo;\n",
+	'storage/ring_flush.h' => "const RingFlushRoutine **flush = &RingFlush;\n");
 SKIP:
 {
-	skip 'the release server is not built (make server)', 9 unless defined $include;
+	skip 'the release server is not built (make server)', 12 unless defined $include;
 
 	command_ok([ 'cmp', "$tree/src/include/$_", "$include/$_" ], "$_ is the one that is installed")
 	  foreach sort keys %uses;
@@ -213,7 +215,7 @@ SKIP:
 	foreach my $language ([ 'C', 'gcc', 'c' ], [ 'C++', 'g++', 'cc', '-Wno-register', '-Wno-format' ])
 	{
 		my ($name, $compiler, $suffix, @flags) = @$language;
-		skip "there is no $compiler", 3 if system("command -v $compiler >/dev/null 2>&1") != 0;
+		skip "there is no $compiler", 4 if system("command -v $compiler >/dev/null 2>&1") != 0;
 
 		foreach my $header (sort keys %uses)
 		{
@@ -298,12 +300,13 @@ foreach my $without (@series)
 # leave out those that stand on it.
 my %number = map { $series[$_] => $_ } 0 .. $#series;
 my $alone = '0005-private-refcount.patch';
+my %stands_alone = map { $_ => 1 } $alone, '0006-ring-flush-hooks.patch';
 my $part = small_tree('part');
 foreach my $set (1 .. 2**@series - 2)
 {
 	my @without = grep { $set & 1 << $number{$_} } @series;
 	my %out = map { $_ => 1 } @without;
-	next if $out{ $series[0] } && grep { !$out{$_} && $_ ne $alone } @series;
+	next if $out{ $series[0] } && grep { !$out{$_} && !$stands_alone{$_} } @series;
 
 	($status, $out, $err) = run_apply($part, '--check', map { ('--without', $_) } @without);
 	is($status, 0, "without @without: the others would apply") or diag $err;
@@ -315,8 +318,9 @@ like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^MovePrivateRef
 # ---- the extension, built for servers that lack patches ----
 
 # What it may miss is what it says with weak references.
-my @hooks = qw(GetBufferReplacement GetPrivateRefCountInfo LWLockWait MovePrivateRefCountHead
-  PrivateRefCountHeadSize ProcPlacement SetBufferReplacement StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
+my @hooks = qw(GetAccessStrategyRing GetBufferReplacement GetPrivateRefCountInfo LWLockWait
+  MovePrivateRefCountHead PinBufferToWrite PrivateRefCountHeadSize ProcPlacement RingFlush SetBufferReplacement
+  StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
 
 # A pg_config of the stock server, but with other headers
 sub server_with_headers
