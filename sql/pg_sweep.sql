@@ -15,6 +15,7 @@ SELECT :'original' = :'original_again' AS "returned what was active";
 --
 \d pg_sweep_status
 \d pg_sweep_strategies
+\d pg_sweep_ring_flush
 \d pg_sweep_backends
 \d pg_sweep_partitions
 \d pg_sweep_nodes

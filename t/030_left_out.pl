@@ -140,6 +140,28 @@ is(churn($node), $sum, "without $patch: and works");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins'), 0, "without $patch: pg_sweep_pins is empty");
 finish($node, $patch);
 
+# ---- ring-flush-hooks ----
+
+$patch = 'ring-flush-hooks';
+$missing = "The server lacks the core patch \"$patch\".";
+$node = start_without(
+	$patch,
+	"pg_sweep.eager_flush = on\npg_sweep.strategy = batched\n",
+	qw(GetAccessStrategyRing PinBufferToWrite RingFlush));
+like(
+	slurp_file($node->logfile),
+	qr/WARNING:  invalid value for parameter "pg_sweep\.eager_flush": 1\n.*DETAIL:  \Q$missing\E/,
+	"without $patch: the parameter in the file is refused, naming it");
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, eager_flush IS NULL FROM pg_sweep_status'),
+	"ok|$missing|batched|t",
+	"without $patch: the rest is active, and what is missing is named");
+is(churn($node), $sum, "without $patch: and works");
+refused_with($node, 'SET pg_sweep.eager_flush = on', qr/DETAIL:  \Q$missing\E/, 'eager_flush');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_ring_flush'),
+	0, "without $patch: pg_sweep_ring_flush is empty");
+$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
+finish($node, $patch, qr/invalid value for parameter/);
+
 # ---- buffer-replacement-hooks ----
 
 $patch = 'buffer-replacement-hooks';
