@@ -1,0 +1,428 @@
+
+=pod
+
+=head1 NAME
+
+RingTest - what the tests of eager flush share
+
+=head1 SYNOPSIS
+
+  use RingTest;
+
+  my $node = sweep_node('main');
+  $node->start;
+  eager_flush($node, 'on');
+  my $before = ring_counts($node, 'bulkwrite');
+  ...
+  my $delta = ring_delta($node, 'bulkwrite', $before);
+
+=head1 DESCRIPTION
+
+Switching, counts, and what the files of a table really have in them, read
+without the server.
+
+An object is a session with a ring of its own (test/modules/test_ring_flush):
+
+  my $ring = RingTest->new($node);
+  $ring->make_table('t', 100);
+  $ring->begin('t', 32);
+  $ring->dirty('t', 0, 32, 'logged');
+  $ring->next_victims('t', 32, 1);
+  $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'all of them');
+  $ring->quit;
+
+=cut
+
+package RingTest;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Exporter 'import';
+use List::Util qw(max min);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(
+  @ring_columns eager_flush has_ring_flush
+  ring_counts ring_delta is_delta
+  relation_file read_blocks page_lsn lsn_number watch_files
+);
+
+# All that is counted but the time
+our @ring_columns = qw(
+  laps victims eager writes wal_flushes skipped_clean skipped_pinned
+  skipped_used skipped_wal skipped_locked skipped_io
+);
+
+# Does the server have the patch?
+sub has_ring_flush
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', 'SELECT eager_flush IS NOT NULL FROM pg_sweep_status') eq 't';
+}
+
+# Switch it on or off for all processes, and wait until new ones have it
+sub eager_flush
+{
+	my ($node, $value) = @_;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET pg_sweep.eager_flush = $value");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT eager_flush = '$value' FROM pg_sweep_status")
+	  or die "eager_flush could not be set to $value";
+	return;
+}
+
+# What is counted of a kind of ring, by column
+sub ring_counts
+{
+	my ($node, $kind) = @_;
+	my %counts;
+
+	@counts{@ring_columns} = split /\|/,
+	  $node->safe_psql('postgres',
+		'SELECT ' . join(', ', @ring_columns) . " FROM pg_sweep_ring_flush WHERE ring = '$kind'");
+	return \%counts;
+}
+
+# What has been added since, by column
+sub ring_delta
+{
+	my ($node, $kind, $before) = @_;
+	my $after = ring_counts($node, $kind);
+
+	return { map { $_ => $after->{$_} - $before->{$_} } @ring_columns };
+}
+
+# It is exactly so: what is not named is 0
+sub is_delta
+{
+	my ($node, $kind, $before, $expected, $title) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is_deeply(
+		ring_delta($node, $kind, $before),
+		{ (map { $_ => 0 } @ring_columns), %$expected }, $title);
+}
+
+# Path of a segment of a table's main fork
+sub relation_file
+{
+	my ($node, $table, $segment) = @_;
+	my $path = $node->data_dir . '/'
+	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$table')");
+
+	return $segment ? "$path.$segment" : $path;
+}
+
+# So many blocks of a file from one on, as they are in it; less at its end
+sub read_blocks
+{
+	my ($path, $first, $blocks) = @_;
+	my $data = '';
+
+	open(my $file, '<:raw', $path) or die "could not open $path: $!";
+	sysseek($file, $first * 8192, 0) or die "could not seek in $path: $!";
+	while (length($data) < $blocks * 8192)
+	{
+		my $got = sysread($file, $data, $blocks * 8192 - length($data), length($data));
+
+		die "could not read $path: $!" unless defined $got;
+		last if $got == 0;
+	}
+	close $file;
+	return map { substr($data, $_ * 8192, 8192) } 0 .. int(length($data) / 8192) - 1;
+}
+
+# The LSN in the header of a page
+sub page_lsn
+{
+	my ($page) = @_;
+	my ($high, $low) = unpack('LL', $page);
+
+	return $high * 2**32 + $low;
+}
+
+# An LSN in PostgreSQL's notation as a number
+sub lsn_number
+{
+	my ($lsn) = @_;
+
+	$lsn =~ m{^([0-9A-F]+)/([0-9A-F]+)$} or die "\"$lsn\" is no LSN";
+	return hex($1) * 2**32 + hex($2);
+}
+
+# For some seconds, read tables' files: a page must not have an LSN beyond what is
+# flushed when it has been read.  Returns what did, and how much was looked at; nearest:
+# by how many bytes of WAL the newest page was older than what is flushed.  check is called
+# for each piece that was read (session, path for the server, first block, blocks)
+# and returns what is wrong.
+sub watch_files
+{
+	my ($node, $seconds, $tables, $check) = @_;
+	my $session = $node->background_psql('postgres');
+	my @files = map {
+		[ $_, relation_file($node, $_), $node->safe_psql('postgres', "SELECT pg_relation_filepath('$_')") ]
+	} @$tables;
+	my $until = time + $seconds;
+	my %seen = (pages => 0, checked => 0, nearest => 2**62, early => [], torn => []);
+
+	while (time < $until)
+	{
+		my ($name, $path, $relative) = @{ $files[ rand @files ] };
+		my $blocks = int((-s $path) / 8192);
+		my $some = min($blocks, 1000);
+		my $first = int(rand($blocks - $some + 1));
+		my @pages = grep { substr($_, 14, 2) ne "\0\0" } read_blocks($path, $first, $some);
+
+		# nothing yet
+		usleep(10_000), next if @pages == 0;
+
+		my $newest = max(map { page_lsn($_) } @pages);
+		my $flushed = lsn_number($session->query_safe('SELECT pg_current_wal_flush_lsn()'));
+
+		push @{ $seen{early} }, "$name, blocks from $first on: $newest, $flushed" if $newest > $flushed;
+		$seen{nearest} = min($seen{nearest}, $flushed - $newest);
+		$seen{pages} += @pages;
+		if ($check)
+		{
+			my $wrong = $check->($session, $relative, $first, $some);
+
+			push @{ $seen{torn} }, "$name: $wrong" if $wrong ne '';
+			$seen{checked}++;
+		}
+	}
+	$session->quit;
+	return \%seen;
+}
+
+#
+# A session with a ring
+#
+
+sub new
+{
+	my ($class, $node) = @_;
+	my $self = bless { node => $node, version => 0 }, $class;
+
+	$self->connect;
+	return $self;
+}
+
+sub connect
+{
+	my ($self) = @_;
+
+	$self->{session} = $self->{node}->background_psql('postgres', on_error_stop => 0);
+	$self->{session}->set_query_timer_restart;
+	$self->{pid} = $self->query('SELECT pg_backend_pid()');
+	return;
+}
+
+sub quit
+{
+	my ($self) = @_;
+
+	$self->{session}->quit;
+	return;
+}
+
+# A query that does not fail
+sub query
+{
+	my ($self, $query) = @_;
+
+	return $self->{session}->query_safe($query);
+}
+
+# What is said on stderr of one that may
+sub stderr_of
+{
+	my ($self, $query) = @_;
+	my $session = $self->{session};
+
+	$session->{stderr} = '';
+	$session->query($query);
+
+	my $stderr = $session->{stderr};
+	$session->{stderr} = '';
+	return $stderr;
+}
+
+# Anybody's query
+sub sql
+{
+	my ($self, $query) = @_;
+
+	return $self->{node}->safe_psql('postgres', $query);
+}
+
+# While the WAL writer is stopped, WAL is flushed by who must, and nobody else
+sub stop_walwriter
+{
+	my ($self) = @_;
+
+	$self->{walwriter} = $self->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'});
+	kill('STOP', $self->{walwriter}) or die "could not stop $self->{walwriter}: $!";
+	return;
+}
+
+sub continue_walwriter
+{
+	my ($self) = @_;
+
+	kill('CONT', $self->{walwriter}) or die "could not continue $self->{walwriter}: $!";
+	return;
+}
+
+# All WAL that there is
+sub flush_wal
+{
+	my ($self) = @_;
+
+	$self->sql('CREATE TABLE IF NOT EXISTS flush_wal (i int); INSERT INTO flush_wal VALUES (1)');
+	return;
+}
+
+# A table of zeros of which nothing is in the pool
+sub make_table
+{
+	my ($self, $name, $blocks, $kind) = @_;
+
+	$kind //= '';
+	$self->sql(qq{
+DROP TABLE IF EXISTS $name;
+CREATE $kind TABLE $name (i int);
+SELECT test_ring_extend('$name', $blocks);
+});
+	$self->clean($name);
+	return;
+}
+
+# Nothing dirty in the whole pool, and nothing of a table in it
+sub clean
+{
+	my ($self, $name) = @_;
+
+	$self->sql("CHECKPOINT; SELECT pg_buffercache_evict_relation('$name')");
+	return;
+}
+
+sub make_ring
+{
+	my ($self, $slots, $kind) = @_;
+	my $got;
+
+	$kind //= 'bulkwrite';
+	$got = $self->query("SELECT test_ring_make('$kind', $slots)");
+	die "the ring has $got slots instead of $slots" if $got != $slots;
+	return;
+}
+
+# A new ring, nothing of the table in the pool, and what is written from now on is
+# seen to be.  Not near the end of a WAL segment, at which WAL would be flushed.
+sub begin
+{
+	my ($self, $name, $slots, $kind) = @_;
+
+	$self->sql(q{
+SELECT pg_switch_wal()
+ WHERE (pg_current_wal_insert_lsn() - '0/0') % pg_size_bytes(current_setting('wal_segment_size'))
+       > pg_size_bytes(current_setting('wal_segment_size')) / 2});
+	$self->clean($name);
+	$self->make_ring($slots, $kind);
+	$self->{version}++;
+	return;
+}
+
+# Make blocks dirty, each in the next slot if it was not in the pool; how:
+# test_ring_write() in test_ring_flush--1.0.sql
+sub dirty
+{
+	my ($self, $name, $first, $blocks, $how) = @_;
+
+	$self->query("SELECT test_ring_write('$name', $first, $blocks, '$how', $self->{version})");
+	return;
+}
+
+# The next victims, for blocks that nobody has read since clean()
+sub next_victims
+{
+	my ($self, $name, $first, $blocks) = @_;
+	my $read = $self->query("SELECT test_ring_read('$name', $first, $blocks)");
+
+	die "$read instead of $blocks blocks were not in the pool" if $read != $blocks;
+	return;
+}
+
+# Is a page as the ring's session would have it now?
+sub has_filled
+{
+	my ($self, $page, $block) = @_;
+
+	return substr($page, 24) eq pack('Q', ($block << 32) | $self->{version}) x ((8192 - 24) / 8);
+}
+
+# Those of so many blocks of which the file has what has been filled in
+sub written_blocks
+{
+	my ($self, $name, $first, $blocks) = @_;
+	my @pages = read_blocks(relation_file($self->{node}, $name), $first, $blocks);
+
+	return grep { $self->has_filled($pages[ $_ - $first ], $_) } $first .. $first + $#pages;
+}
+
+sub dirty_blocks
+{
+	my ($self, $name) = @_;
+
+	return split /\n/, $self->sql("SELECT block FROM test_ring_buffers('$name') WHERE dirty ORDER BY 1");
+}
+
+# No trace of the lap in any buffer of a table
+sub is_quiet
+{
+	my ($self, $name, $title) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(
+		$self->sql("SELECT * FROM test_ring_buffers('$name') WHERE pins > 0 OR io_in_progress OR locked"),
+		'', "$title: no pin, no lock and no I/O is left");
+}
+
+# Written are these blocks and no other of $first to $last, in the pool and in the
+# file; no trace is left
+sub is_written
+{
+	my ($self, $name, $first, $last, $expected, $title) = @_;
+	my %written = map { $_ => 1 } @$expected;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is_deeply([ $self->written_blocks($name, $first, $last - $first + 1) ],
+		$expected, "$title: these blocks are in the file, and right");
+	is_deeply(
+		[ grep { $_ >= $first && $_ <= $last } $self->dirty_blocks($name) ],
+		[ grep { !$written{$_} } $first .. $last ],
+		"$title: the others are dirty still");
+	$self->is_quiet($name, $title);
+	return;
+}
+
+# What pg_stat_io has of writes of this session: calls, blocks
+sub stat_io
+{
+	my ($self, $context) = @_;
+
+	# what it has not reported yet
+	$self->query('SELECT pg_stat_force_next_flush()');
+	return split /\|/, $self->sql(qq{
+SELECT sum(writes), sum(write_bytes) / 8192 FROM pg_stat_get_backend_io($self->{pid})
+ WHERE object = 'relation' AND context = '$context'});
+}
+
+1;

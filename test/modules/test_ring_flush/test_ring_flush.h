@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_ring_flush.h
+ *	  What the parts of this module share
+ *
+ * test/modules/test_ring_flush/test_ring_flush.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TEST_RING_FLUSH_H
+#define TEST_RING_FLUSH_H
+
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "utils/array.h"
+#include "utils/relcache.h"
+
+typedef enum HowDirty
+{
+	NOT_DIRTY,
+	LOGGED,
+	UNLOGGED,
+	UNLOGGED_FAKE_LSN
+} HowDirty;
+
+/* this session's */
+extern BufferAccessStrategy test_ring;
+
+extern void test_ring_fill_page(Buffer buffer, HowDirty how, int32 version);
+extern Relation test_ring_open(Oid relid, LOCKMODE lockmode);
+extern Buffer test_ring_find(Relation rel, BlockNumber block);
+extern BlockNumber *test_ring_blocks(Relation rel, ArrayType *array, int *n);
+
+#endif							/* TEST_RING_FLUSH_H */
