@@ -33,12 +33,6 @@ PG_FUNCTION_INFO_V1(test_ring_let_go);
 /* If the test that holds something dies, the server is to go on */
 #define MAX_HOLD_MS		60000
 
-typedef struct HoldShared
-{
-	pg_atomic_uint32 holding;
-	pg_atomic_uint32 let_go;	/* how often that was asked for */
-} HoldShared;
-
 typedef struct How
 {
 	const char *name;
@@ -60,18 +54,44 @@ static const How hows[] = {
 static void
 init_shared(void *address)
 {
-	HoldShared *shared = address;
+	TestRingShared *shared = address;
 
 	pg_atomic_init_u32(&shared->holding, 0);
 	pg_atomic_init_u32(&shared->let_go, 0);
+	pg_atomic_init_u32(&shared->stopped, 0);
+	pg_atomic_init_u32(&shared->go, 0);
 }
 
-static HoldShared *
-attach(void)
+TestRingShared *
+test_ring_shared(void)
 {
 	bool		found;
 
-	return GetNamedDSMSegment("test_ring_flush", sizeof(HoldShared), init_shared, &found);
+	return GetNamedDSMSegment("test_ring_flush", sizeof(TestRingShared), init_shared, &found);
+}
+
+/*
+ * Wait until others have counted on from a value.  With a lock held, no
+ * interrupt is served meanwhile.
+ */
+void
+test_ring_wait_for(pg_atomic_uint32 *counter, uint32 before)
+{
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	while (pg_atomic_read_u32(counter) == before)
+	{
+		instr_time	now;
+
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, start);
+		if (INSTR_TIME_GET_MILLISEC(now) > MAX_HOLD_MS)
+			break;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 2,
+						 PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+	}
 }
 
 static const How *
@@ -128,35 +148,12 @@ test_ring_touch(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * Wait until others say so.  With a lock held, no interrupt is served meanwhile.
- */
-static void
-wait_to_let_go(HoldShared *shared, uint32 let_go)
-{
-	instr_time	start;
-
-	INSTR_TIME_SET_CURRENT(start);
-	while (pg_atomic_read_u32(&shared->let_go) == let_go)
-	{
-		instr_time	now;
-
-		INSTR_TIME_SET_CURRENT(now);
-		INSTR_TIME_SUBTRACT(now, start);
-		if (INSTR_TIME_GET_MILLISEC(now) > MAX_HOLD_MS)
-			break;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 2,
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-	}
-}
-
 Datum
 test_ring_hold(PG_FUNCTION_ARGS)
 {
 	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
 	const How  *how = how_named(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	HoldShared *shared = attach();
+	TestRingShared *shared = test_ring_shared();
 	uint32		let_go = pg_atomic_read_u32(&shared->let_go);
 	instr_time	start;
 	instr_time	end;
@@ -200,7 +197,7 @@ test_ring_hold(PG_FUNCTION_ARGS)
 	}
 	pg_atomic_fetch_add_u32(&shared->holding, 1);
 
-	wait_to_let_go(shared, let_go);
+	test_ring_wait_for(&shared->let_go, let_go);
 
 	for (int i = 0; i < n; i++)
 	{
@@ -223,13 +220,13 @@ test_ring_hold(PG_FUNCTION_ARGS)
 Datum
 test_ring_holding(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT32(pg_atomic_read_u32(&attach()->holding));
+	PG_RETURN_INT32(pg_atomic_read_u32(&test_ring_shared()->holding));
 }
 
 Datum
 test_ring_let_go(PG_FUNCTION_ARGS)
 {
-	HoldShared *shared = attach();
+	TestRingShared *shared = test_ring_shared();
 
 	pg_atomic_fetch_add_u32(&shared->let_go, 1);
 	while (pg_atomic_read_u32(&shared->holding) > 0)

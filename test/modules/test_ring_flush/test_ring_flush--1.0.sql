@@ -102,6 +102,58 @@ RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
+-- Write a block that is in the pool, as the checkpointer does
+CREATE FUNCTION test_ring_write_out(rel regclass, block int4)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Set a block dirty as for a hint bit. If it is clean and this is its first change
+-- since the last checkpoint, WAL is written and its LSN advances.
+CREATE FUNCTION test_ring_hint(rel regclass, block int4)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+--
+-- A copy of pg_sweep's code that stops where it is told to
+--
+
+-- Whether this session uses that copy from now on
+CREATE FUNCTION test_ring_instrument(use_copy bool)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Let this session's next lap that comes to a block stop once, until somebody calls
+-- test_ring_go(), before it does this with its buffer:
+--   'pin'     pin it, after a look without any lock
+--   'lock'    lock its content
+--   'io'      begin its I/O, after a look at its LSN
+--   'write'   write the run that begins with it, of which all I/O has been begun
+CREATE FUNCTION test_ring_stop_at(what text, block int4)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- How many laps have stopped
+CREATE FUNCTION test_ring_stopped()
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Let them go on
+CREATE FUNCTION test_ring_go()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- What the copy has counted in its last lap, but for what is 0: "victims 1, eager 3"
+CREATE FUNCTION test_ring_last_lap()
+RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
 --
 -- All at once
 --

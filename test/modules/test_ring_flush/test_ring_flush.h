@@ -10,6 +10,7 @@
 #ifndef TEST_RING_FLUSH_H
 #define TEST_RING_FLUSH_H
 
+#include "port/atomics.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "utils/array.h"
@@ -23,9 +24,22 @@ typedef enum HowDirty
 	UNLOGGED_FAKE_LSN
 } HowDirty;
 
+/*
+ * What the sessions of a test tell each other.
+ */
+typedef struct TestRingShared
+{
+	pg_atomic_uint32 holding;	/* sessions in test_ring_hold() */
+	pg_atomic_uint32 let_go;	/* how often test_ring_let_go() was called */
+	pg_atomic_uint32 stopped;	/* laps that have stopped */
+	pg_atomic_uint32 go;		/* how often test_ring_go() was called */
+} TestRingShared;
+
 /* this session's */
 extern BufferAccessStrategy test_ring;
 
+extern TestRingShared *test_ring_shared(void);
+extern void test_ring_wait_for(pg_atomic_uint32 *counter, uint32 before);
 extern void test_ring_fill_page(Buffer buffer, HowDirty how, int32 version);
 extern Relation test_ring_open(Oid relid, LOCKMODE lockmode);
 extern Buffer test_ring_find(Relation rel, BlockNumber block);
