@@ -103,7 +103,7 @@ leave_place(int code, Datum arg)
 	PgSweepPins *place = (PgSweepPins *) DatumGetPointer(arg);
 
 	place->pid = 0;
-	pg_write_barrier();			/* pairs with pgsweep_read_pins() */
+	pg_write_barrier();			/* pairs with the second one in pgsweep_read_pins() */
 	MovePrivateRefCountHead(NULL);
 	Assert(is_empty(place));
 }
@@ -129,7 +129,7 @@ pgsweep_show_pins(void)
 	/* first what could fail */
 	on_shmem_exit(leave_place, PointerGetDatum(place));
 	MovePrivateRefCountHead(place->head);
-	pg_write_barrier();			/* pairs with pgsweep_read_pins() */
+	pg_write_barrier();			/* pairs with the first one in pgsweep_read_pins() */
 	place->pid = MyProcPid;
 }
 
@@ -155,10 +155,12 @@ pgsweep_pins_init(void)
 /*
  * What a process has pinned; false if it has no place there (any more).
  *
- * A place goes to the next process with the PGPROC, under core's
- * ProcStructLock, and nobody writes the head between two values of pid that are
- * not his.  So what was read between two looks at the same pid is of that
- * process.
+ * What would break it: we see the pid, the process leaves, the next one with its
+ * PGPROC moves in, and we read that one's head, or one half taken away.  But the
+ * pid is taken away before the head, and set after the next head is there; so if
+ * we have read anything of either, the second look finds 0 or the next pid.  The
+ * first barrier keeps us from reading the head before the first look, when it may
+ * have been that of the process before.
  */
 bool
 pgsweep_read_pins(ProcNumber procno, int pid, PrivateRefCountInfo *info)
