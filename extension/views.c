@@ -19,6 +19,7 @@
 #include "lwwait/lwwait.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "postmaster/bgworker.h"
 #include "ring/ring.h"
 #include "stats.h"
 #include "storage/bufmgr.h"
@@ -333,6 +334,19 @@ put_home(Row *row, const PgSweepSlot *slot, PgSweepStrategyId last_strategy)
 }
 
 /*
+ * What pg_stat_activity calls a process.
+ */
+const char *
+pgsweep_backend_type(const PgBackendStatus *status)
+{
+	const char *type = NULL;
+
+	if (status->st_backendType == B_BG_WORKER)
+		type = GetBackgroundWorkerTypeByPid(status->st_procpid);
+	return type ? type : GetBackendTypeDesc(status->st_backendType);
+}
+
+/*
  * Behind view pg_sweep_backends; a row a process that has allocated.
  */
 Datum
@@ -365,7 +379,7 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 			continue;
 
 		put(&row, Int32GetDatum(pid));
-		put_text(&row, GetBackendTypeDesc(local->backendStatus.st_backendType));
+		put_text(&row, pgsweep_backend_type(&local->backendStatus));
 		put_text(&row, pgsweep_strategies[last_strategy]->name);
 		put(&row, Int32GetDatum(lease_left));
 		put_home(&row, &PgSweep->slots[procno].slot, last_strategy);

@@ -10,6 +10,7 @@
 #ifndef PGSWEEP_VIEWS_H
 #define PGSWEEP_VIEWS_H
 
+#include "utils/backend_status.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -62,5 +63,10 @@ put_interval(Row *row, int64 usec)
 	interval->time = usec;
 	put(row, IntervalPGetDatum(interval));
 }
+
+/* views.c */
+#pragma GCC visibility push(hidden)
+extern const char *pgsweep_backend_type(const PgBackendStatus *status);
+#pragma GCC visibility pop
 
 #endif							/* PGSWEEP_VIEWS_H */

@@ -18,24 +18,10 @@
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "pgstat.h"
-#include "postmaster/bgworker.h"
 #include "utils/backend_status.h"
 #include "views.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_pins);
-
-/*
- * What pg_stat_activity calls a process.
- */
-static const char *
-backend_type(const PgBackendStatus *status)
-{
-	const char *type = NULL;
-
-	if (status->st_backendType == B_BG_WORKER)
-		type = GetBackgroundWorkerTypeByPid(status->st_procpid);
-	return type ? type : GetBackendTypeDesc(status->st_backendType);
-}
 
 /*
  * Behind view pg_sweep_pins; a row a process that others can see the pins of.
@@ -64,7 +50,7 @@ pg_sweep_get_pins(PG_FUNCTION_ARGS)
 			continue;
 
 		put(&row, Int32GetDatum(pid));
-		put_text(&row, backend_type(&local->backendStatus));
+		put_text(&row, pgsweep_backend_type(&local->backendStatus));
 		put(&row, Int32GetDatum(info.pinned));
 		put(&row, Int32GetDatum(info.most_pinned));
 		put_int8(&row, info.slots);

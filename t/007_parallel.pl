@@ -84,6 +84,27 @@ SELECT coalesce((SELECT allocations FROM pg_sweep_backends WHERE pid = pg_backen
 	return ($result, $all, $own);
 }
 
+# While they run they have rows of their own, by the name that pg_stat_activity has
+my $slow = run_in_background(
+	'slow', 'psql', '--no-psqlrc',
+	'--host' => $node->host,
+	'--port' => $node->port,
+	'--dbname' => 'postgres',
+	'--command' => "SET application_name = 'slow'; SELECT count(pg_sleep(0.001 + 0 * i)) FROM part");
+ok( $node->poll_query_until(
+		'postgres',
+		q{SELECT count(*) > 0 FROM pg_sweep_backends WHERE backend_type = 'parallel worker'}
+	),
+	'workers are among those that allocate');
+$node->safe_psql('postgres',
+	q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'slow' AND backend_type = 'client backend'});
+is(wait_for_background($slow, 0), 1, 'the query is cancelled');
+ok( $node->poll_query_until(
+		'postgres',
+		q{SELECT count(*) = 0 FROM pg_sweep_backends WHERE backend_type = 'parallel worker'}
+	),
+	'and they are gone');
+
 for my $strategy (strategies($node))
 {
 	switch_to($node, $strategy);
@@ -185,7 +206,7 @@ for my $strategy (strategies($node))
 is_deeply(
 	[
 		unexpected_log_lines(
-			$node, 0, qr/connection to client lost/)
+			$node, 0, qr/connection to client lost|canceling statement due to user request|terminating background worker "parallel worker"|terminating connection due to administrator command/)
 	],
 	[],
 	'no error in the log');
