@@ -1,6 +1,6 @@
 """What bench/copy makes of its counters, prints and judges."""
 
-from lib import report, sides, stats
+from lib import report, results, sides, stats
 
 ELAPSED = "elapsed_s"
 LOCK_WAITS = "wal_write_lock_waits_per_gb"
@@ -113,39 +113,17 @@ def metrics(before, after, elapsed, looks, seen, gb):
     return found
 
 
-class Results:
+class Results(results.Results):
     """steps: (writers, configuration, MB of the table)."""
 
     def __init__(self, args, all_sides, steps, samples):
+        super().__init__(samples)
         self.args = args
         self.sides = all_sides
         self.off, self.on = sides.eager_flush(False), sides.eager_flush(True)
         self.others = [side for side in all_sides
                        if side not in (self.off, self.on)]
         self.steps = steps
-        self.samples = samples
-
-    def row(self, metric, where, side):
-        return self.samples.row(metric, where, side.name)
-
-    def interval(self, metric, where, side):
-        return stats.interval(self.samples.ratios(metric, where, side.name))
-
-    def rows(self):
-        """Those of the samples, with the bootstrap interval of their ratio."""
-        rows = self.samples.rows()
-        for row in rows:
-            interval = stats.interval(self.samples.ratios(
-                row["metric"], row["configuration"], row["side"]))
-            row["ratio_low"], row["ratio_high"] = interval or (None, None)
-        return rows
-
-    def ratio(self, metric, where, side):
-        row = self.row(metric, where, side)
-        if row is None or row["ratio"] is None:
-            return "-"
-        low, high = self.interval(metric, where, side)
-        return f"{row['ratio']:.3f} [{low:.3f} {high:.3f}]"
 
     def show(self):
         for _, where, mb in self.steps:

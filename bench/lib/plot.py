@@ -1,93 +1,374 @@
-"""A plot of ratios over a logarithmic axis, as SVG: small enough to be written
-here, so that no library is needed for it."""
+"""Pictures, all of the same look: PNG to look at and to embed, SVG to scale.
 
-import math
-from xml.sax.saxutils import escape
+    plot.write(folder / "name", [panel, ...], title=None)
 
-WIDTH, HEIGHT = 760, 400        # of one panel
-LEFT, RIGHT, TOP, BOTTOM = 60, 190, 40, 50
-COLOURS = ("#777777", "#1b6ca8", "#2a9d4b", "#e08e0b", "#c0392b", "#7d3c98")
-LEAST_SPAN = 0.1                # of the vertical axis, around 1
-OPACITY = 0.12                  # of a band
-LABEL_WIDTH = 22                # of a number on the horizontal axis
+writes name.png and name.svg and returns both paths. The same panels give the
+same files, to the byte. Panels are put below each other:
 
+  Ratios(title, rows, x_title)
+      one line a row: a point and its interval, around 1. rows are (label, value,
+      low, high), or (label, value, low, high, group): rows of the same group
+      have one colour, and a legend says which. Without an interval: low = high =
+      None. log=True for ratios far from 1.
+  Lines(title, series, x_title, y_title)
+      series: {name: [(x, y), ...]}, with bands (x, y, low, high), or several of
+      them, from the outermost inwards: (x, y, low, high, low, high). log_x is on
+      by default, log_y not. reference: a value of y to draw a line at.
+      x_ticks: where the axis is labelled, instead of at all x that there are.
+  Bars(title, series, y_title)
+      series: {name: [(label, value), ...]}, or (label, value, low, high); the
+      bars of one label stand side by side. reference as for Lines.
+  Timeline(title, series, y_title)
+      series: {name: [(begin, end, value), ...]}, in seconds: a step for each
+      slice of time, in the colour of its name. marks: [(second, text), ...].
 
-def write(path, panels, x_title, y_title):
-    """panels: (title, {side: [(x, y, low, high), ..]}), below each other."""
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}"'
-             f' height="{HEIGHT * len(panels)}" font-family="sans-serif"'
-             ' font-size="12">',
-             '<rect width="100%" height="100%" fill="white"/>']
-    for i, (title, lines) in enumerate(panels):
-        parts.append(f'<g transform="translate(0 {i * HEIGHT})">')
-        parts += panel(title, lines, x_title, y_title)
-        parts.append("</g>")
-    parts.append("</svg>")
-    path.write_text("\n".join(parts) + "\n")
+    plot.need()
 
+says in one line what is missing, if something is: call it before the work whose
+result is to be drawn. Names drawn in `quiet` (an argument of write()) are grey and
+dashed: controls. A name has the same colour in all panels of a picture; `names`
+(another argument) sets which come first, so that they have the same one in several
+pictures, too."""
 
-def panel(title, lines, x_title, y_title):
-    points = [point for line in lines.values() for point in line]
-    xs = sorted({x for x, _, _, _ in points})
-    low = min([1 - LEAST_SPAN, *(low for _, _, low, _ in points)])
-    high = max([1 + LEAST_SPAN, *(high for _, _, _, high in points)])
-    x_span = math.log(xs[-1] / xs[0]) or 1
-    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+import io
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
 
-    def at_x(x):
-        return LEFT + math.log(x / xs[0]) / x_span * (right - LEFT)
+from .paths import BenchError
 
-    def at_y(y):
-        return bottom - (y - low) / (high - low) * (bottom - TOP)
+# Of Okabe and Ito's palette, which colour-blind people can tell apart; its
+# yellow is left out, being too light for a line on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
+           "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+QUIET_COLOUR = "#888888"
+QUIET_MARKER = "."
+GRID = "#dddddd"
+REFERENCE = "#555555"
 
-    def path(coordinates):
-        return " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in coordinates)
+WIDTH = 8.6                     # inches, of a picture
+DPI = 110
+LINES_HEIGHT = 3.1              # inches, of a panel
+ROW_HEIGHT = 0.27               # of a row of Ratios
+ROWS_HEIGHT = 1.15              # of Ratios without its rows
+LEAST_SPAN = 0.1                # of a ratio's axis, at each side of 1
+BAND_OPACITY = 0.15             # of each band; they add up where they overlap
+LABEL_SPAN = 0.055              # of the width of an axis, for a label
+BAR_SHARE = 0.8                 # of the distance between labels
 
-    yield text(LEFT, 20, title, weight="bold")
-    for y in ticks(low, high):
-        colour = "#555555" if y == 1 else "#dddddd"
-        yield (f'<line x1="{LEFT}" x2="{right}" y1="{at_y(y):.1f}"'
-               f' y2="{at_y(y):.1f}" stroke="{colour}"/>')
-        yield text(LEFT - 8, at_y(y) + 4, f"{y:.2f}", anchor="end")
-    free_from = 0
-    for x in xs:
-        yield (f'<line x1="{at_x(x):.1f}" x2="{at_x(x):.1f}" y1="{bottom}"'
-               f' y2="{bottom + 5}" stroke="#555555"/>')
-        if at_x(x) >= free_from:
-            yield text(at_x(x), bottom + 18, f"{x:g}", anchor="middle")
-            free_from = at_x(x) + LABEL_WIDTH
-    yield text((LEFT + right) / 2, bottom + 38, x_title, anchor="middle")
-    yield (f'<text transform="translate(14 {(TOP + bottom) / 2}) rotate(-90)"'
-           f' text-anchor="middle">{escape(y_title)}</text>')
-
-    for i, (side, line) in enumerate(lines.items()):
-        colour = COLOURS[i % len(COLOURS)]
-        band = ([(x, low_) for x, _, low_, _ in line]
-                + [(x, high_) for x, _, _, high_ in reversed(line)])
-        yield (f'<polygon points="{path(band)}" fill="{colour}"'
-               f' fill-opacity="{OPACITY}"/>')
-        yield (f'<polyline points="{path((x, y) for x, y, _, _ in line)}"'
-               f' fill="none" stroke="{colour}" stroke-width="2"/>')
-        for x, y, _, _ in line:
-            yield (f'<circle cx="{at_x(x):.1f}" cy="{at_y(y):.1f}" r="2.5"'
-                   f' fill="{colour}"/>')
-        row = TOP + 10 + 18 * i
-        yield (f'<line x1="{right + 12}" x2="{right + 32}" y1="{row}"'
-               f' y2="{row}" stroke="{colour}" stroke-width="2"/>')
-        yield text(right + 38, row + 4, side)
+STYLE = {
+    "font.family": "DejaVu Sans",       # comes with matplotlib
+    "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold",
+    "axes.titlelocation": "left", "axes.grid": True, "grid.color": GRID,
+    "axes.axisbelow": True, "axes.spines.top": False,
+    "axes.spines.right": False, "legend.frameon": False,
+    "legend.fontsize": 8.5, "lines.linewidth": 1.6, "lines.markersize": 4.5,
+    # the names of what is drawn in an SVG would be random without it
+    "svg.hashsalt": "pg_sweep",
+}
 
 
-def text(x, y, words, anchor="start", weight="normal"):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-            f' font-weight="{weight}">{escape(words)}</text>')
+@dataclass
+class Ratios:
+    title: str
+    rows: list
+    x_title: str = "ratio"
+    log: bool = False
+
+    def names(self):
+        return [row[4] for row in self.rows if len(row) > 4]
+
+    def height(self):
+        return ROWS_HEIGHT + ROW_HEIGHT * len(self.rows)
+
+    def draw(self, axes, styles):
+        axes.axvline(1, color=REFERENCE, linewidth=1)
+        shown = set()
+        for y, (label, value, low, high, *group) in enumerate(self.rows):
+            style = styles[group[0] if group else None]
+            name = group[0] if group and group[0] not in shown else None
+            shown.update(group)
+            if low is not None:
+                axes.plot([low, high], [y, y], color=style.colour,
+                          linewidth=2, solid_capstyle="butt")
+            axes.plot([value], [y], color=style.colour, marker=style.marker,
+                      linestyle="none", label=name)
+        axes.set_yticks(range(len(self.rows)), [row[0] for row in self.rows])
+        axes.set_ylim(len(self.rows) - 0.4, -0.6)
+        axes.grid(axis="y", visible=False)
+        found = [value for row in self.rows for value in row[1:4]
+                 if value is not None]
+        low, high = min([1 - LEAST_SPAN, *found]), max([1 + LEAST_SPAN, *found])
+        if self.log:
+            axes.set_xscale("log")
+            plain_log(axes.xaxis, low, high)
+            axes.set_xlim(low / 1.08, high * 1.08)
+        else:
+            room = (high - low) * 0.04
+            axes.set_xlim(low - room, high + room)
+        axes.set_xlabel(self.x_title)
+        if shown:
+            legend(axes)
 
 
-def ticks(low, high):
-    """Some five round numbers, 1 among them if it is in the range."""
-    step = 10 ** math.floor(math.log10(high - low))
-    for part in (0.1, 0.2, 0.5, 1):
-        if (high - low) / (step * part) <= 8:
-            step *= part
-            break
-    return [round(i * step, 6) for i in range(math.ceil(low / step),
-                                              math.floor(high / step) + 1)]
+@dataclass
+class Lines:
+    title: str
+    series: dict
+    x_title: str
+    y_title: str
+    log_x: bool = True
+    log_y: bool = False
+    reference: float = None
+    x_ticks: list = None
+
+    def names(self):
+        return list(self.series)
+
+    def height(self):
+        return LINES_HEIGHT
+
+    def draw(self, axes, styles):
+        for name, points in self.series.items():
+            style = styles[name]
+            points = sorted(points)
+            xs = [point[0] for point in points]
+            for i in range(2, min(map(len, points), default=0), 2):
+                axes.fill_between(xs, [point[i] for point in points],
+                                  [point[i + 1] for point in points],
+                                  color=style.colour, alpha=BAND_OPACITY,
+                                  linewidth=0)
+            axes.plot(xs, [point[1] for point in points], color=style.colour,
+                      marker=style.marker, linestyle=style.line, label=name)
+        self.scale_x(axes)
+        scale_y(axes, self.reference, self.log_y, [
+            value for points in self.series.values() for point in points
+            for value in point[1:]])
+        axes.set_xlabel(self.x_title)
+        axes.set_ylabel(self.y_title)
+        legend(axes)
+
+    def scale_x(self, axes):
+        xs = sorted({point[0] for points in self.series.values()
+                     for point in points})
+        if self.log_x:
+            if xs and xs[0] <= 0:
+                raise BenchError(f"plot \"{self.title}\": {xs[0]} has no place"
+                                 " on a logarithmic axis")
+            axes.set_xscale("log")
+        low, high = axes.get_xlim()
+        place = axes.transAxes.inverted().transform
+        where = axes.transData.transform
+        shown, last = [], None
+        # from the right: the largest is labelled whatever there is beside it
+        for x in sorted(self.x_ticks or xs, reverse=True):
+            at = place(where((x, axes.get_ylim()[0])))[0]
+            if low <= x <= high and (last is None or last - at >= LABEL_SPAN):
+                shown.append(x)
+                last = at
+        axes.set_xticks(shown, [number(x) for x in shown])
+        axes.set_xticks([], minor=True)
+
+
+@dataclass
+class Bars:
+    title: str
+    series: dict
+    y_title: str
+    log_y: bool = False
+    reference: float = None
+
+    def names(self):
+        return list(self.series)
+
+    def height(self):
+        return LINES_HEIGHT
+
+    def draw(self, axes, styles):
+        labels = list(dict.fromkeys(bar[0] for bars in self.series.values()
+                                    for bar in bars))
+        width = BAR_SHARE / max(1, len(self.series))
+        found = [0]
+        for i, (name, bars) in enumerate(self.series.items()):
+            shift = (i - (len(self.series) - 1) / 2) * width
+            xs = [labels.index(bar[0]) + shift for bar in bars]
+            axes.bar(xs, [bar[1] for bar in bars], width * 0.92,
+                     color=styles[name].colour, label=name)
+            for x, bar in zip(xs, bars):
+                found += bar[1:]
+                if len(bar) > 2:
+                    axes.plot([x, x], bar[2:4], color="#000000", linewidth=1.2)
+        axes.set_xticks(range(len(labels)), labels)
+        if len(labels) > 6 or max(map(len, labels), default=0) > 14:
+            for text in axes.get_xticklabels():
+                text.set(rotation=30, ha="right", rotation_mode="anchor")
+        axes.grid(axis="x", visible=False)
+        scale_y(axes, self.reference, self.log_y,
+                [value for value in found if value or not self.log_y])
+        axes.set_ylabel(self.y_title)
+        legend(axes)
+
+
+@dataclass
+class Timeline:
+    title: str
+    series: dict
+    y_title: str
+    x_title: str = "seconds"
+    marks: list = field(default_factory=list)
+
+    def names(self):
+        return list(self.series)
+
+    def height(self):
+        return LINES_HEIGHT
+
+    def draw(self, axes, styles):
+        for name, slices in self.series.items():
+            colour = styles[name].colour
+            axes.hlines([value for _, _, value in slices],
+                        [begin for begin, _, _ in slices],
+                        [end for _, end, _ in slices], color=colour,
+                        linewidth=3, label=name)
+        for second, text in self.marks:
+            axes.axvline(second, color=REFERENCE, linewidth=1, linestyle=":")
+            axes.annotate(f" {text}", (second, 1),
+                          xycoords=("data", "axes fraction"), va="top",
+                          fontsize=8)
+        from_zero(axes, [value for slices in self.series.values()
+                         for _, _, value in slices])
+        axes.set_xlabel(self.x_title)
+        axes.set_ylabel(self.y_title)
+        legend(axes)
+
+
+@dataclass(frozen=True)
+class Style:
+    colour: str
+    marker: str
+    line: str = "-"
+
+
+def need():
+    """matplotlib, or one line that says what to install."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError as error:
+        raise BenchError("pictures need matplotlib (Debian package"
+                         f" python3-matplotlib): {error}")
+    return matplotlib
+
+
+def write(path, panels, title=None, quiet=(), names=()):
+    """See above. path is without a suffix."""
+    matplotlib = need()
+    if not panels:
+        raise BenchError(f"nothing to draw in {path}")
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()         # whatever the user's matplotlibrc says
+        matplotlib.rcParams.update(STYLE)
+        figure = draw(matplotlib, panels, title, choose(panels, quiet, names))
+        written = []
+        for suffix, metadata in ((".png", {"Software": None}),
+                                 (".svg", {"Date": None, "Creator": None})):
+            out = Path(f"{path}{suffix}")
+            image = io.BytesIO()
+            figure.savefig(image, format=suffix[1:], dpi=DPI,
+                           metadata=metadata)
+            fresh = out.with_name(f"{out.name}.new")
+            try:
+                fresh.write_bytes(name_clips(image.getvalue())
+                                  if suffix == ".svg" else image.getvalue())
+                fresh.replace(out)
+            except OSError as error:
+                raise BenchError(f"cannot write {out}: {error.strerror}")
+            written.append(out)
+    return written
+
+
+def name_clips(svg):
+    """Clipping paths are named after the places of objects in memory, which
+    svg.hashsalt does not change: after their order instead."""
+    for i, name in enumerate(re.findall(rb'<clipPath id="(\w+)"', svg)):
+        svg = svg.replace(name, b"clip%d" % i)
+    return svg
+
+
+def choose(panels, quiet, names):
+    """A style for each name, None being what has no name."""
+    every = list(dict.fromkeys(
+        [*names, *(name for panel in panels for name in panel.names())]))
+    styles = {None: Style(COLOURS[0], MARKERS[0])}
+    loud = [name for name in every if name not in quiet]
+    for i, name in enumerate(loud):
+        styles[name] = Style(COLOURS[i % len(COLOURS)],
+                             MARKERS[i % len(MARKERS)],
+                             ("-", "--", ":")[i // len(COLOURS) % 3])
+    for name in quiet:
+        styles[name] = Style(QUIET_COLOUR, QUIET_MARKER, "--")
+    return styles
+
+
+def draw(matplotlib, panels, title, styles):
+    heights = [panel.height() for panel in panels]
+    figure = matplotlib.figure.Figure(
+        figsize=(WIDTH, sum(heights) + (0.35 if title else 0)),
+        layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
+    grid = figure.subplots(len(panels), 1, squeeze=False,
+                           gridspec_kw={"height_ratios": heights})
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11,
+                        fontweight="bold")
+    for panel, (axes,) in zip(panels, grid):
+        axes.set_title(panel.title)
+        panel.draw(axes, styles)
+    return figure
+
+
+def scale_y(axes, reference, log, values):
+    if reference is not None:
+        axes.axhline(reference, color=REFERENCE, linewidth=1)
+        if not log and values:
+            low = min(reference - LEAST_SPAN, *values)
+            high = max(reference + LEAST_SPAN, *values)
+            room = (high - low) * 0.04
+            # bars stand on 0
+            axes.set_ylim(low - room if low else 0, high + room)
+    if log:
+        axes.set_yscale("log")
+        plain_log(axes.yaxis, min(values, default=1), max(values, default=1))
+    elif reference is None:
+        from_zero(axes, values)
+
+
+def from_zero(axes, values):
+    """With room above the largest, which would be drawn half outside."""
+    axes.set_ylim(0, max(values, default=0) * 1.06 or 1)
+
+
+def plain_log(axis, low, high):
+    """10, 20, 50 instead of powers of ten, as long as there is room."""
+    from matplotlib import ticker
+    decades = high / low if low > 0 else 1
+    subs = (1, 2, 3, 5) if decades < 30 else (1, 3) if decades < 1000 else (1,)
+    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda x, _: number(x)))
+    axis.set_minor_locator(ticker.NullLocator())
+
+
+def legend(axes):
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0),
+                    borderaxespad=0)
+
+
+def number(value):
+    """As short as it is exact enough for an axis."""
+    if value >= 1e6:
+        return f"{value / 1e6:g}M"
+    if value >= 1e4:
+        return f"{value / 1e3:g}k"
+    return f"{value:.4g}"

@@ -1,10 +1,10 @@
 """What a bench prints and writes."""
 
-import json
 import os
 import sys
 import time
 
+from . import rows
 from .paths import BENCH, ROOT, BenchError, make_bench_dir
 
 _begin = time.monotonic()
@@ -83,17 +83,32 @@ def verdict(wanted):
     return all(met for met, _ in wanted)
 
 
-def write_json(name, rows):
-    """build/bench/NAME.json, an object a row."""
+def write_json(name, result):
+    """build/bench/NAME.json, an object a row (see rows.py, which refuses what is
+    none), and the same as NAME.csv."""
+    rows.check(result)
+    say()
+    write_file(BENCH / f"{name}.json", rows.to_json(result))
+    write_csv(name, result)
+
+
+def write_csv(name, result):
+    rows.check(result)
+    write_file(BENCH / f"{name}.csv", rows.to_csv(result))
+
+
+def write_file(path, text):
+    """Whole or not at all."""
     make_bench_dir()
-    path = BENCH / f"{name}.json"
-    text = json.dumps(rows, indent=1) + "\n"
-    fresh = path.with_suffix(".json.new")
+    fresh = path.with_name(f"{path.name}.new")
     fresh.write_text(text)
     fresh.replace(path)
-    say()
-    say("written: "
-        f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
+    say(f"written: {shown(path)}")
+
+
+def shown(path):
+    """As a user at the top of the source would type it."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 def run(main):

@@ -1,5 +1,6 @@
 """Samples taken in rounds, and the rows made of them."""
 
+import functools
 import math
 import random
 from statistics import median
@@ -54,14 +55,27 @@ class Samples:
                                   if name == metric))
 
     def rows(self):
-        return [self.row(*key) for key in self.values]
+        """All rows of the result, with the bootstrap interval of the ratio:
+        what report.write_json() wants."""
+        rows = [self.row(*key) for key in self.values]
+        for row in rows:
+            row["ratio_low"], row["ratio_high"] = interval(self.ratios(
+                row["metric"], row["configuration"],
+                row["side"])) or (None, None)
+        return rows
 
 
 def interval(values):
     """Bootstrap interval of the median: what it would be for other rounds, as
     far as these can tell. The same values give the same interval."""
-    if not values:
-        return None
+    return bootstrap(tuple(values)) if values else None
+
+
+@functools.lru_cache(maxsize=None)
+def bootstrap(values):
+    # nothing to draw: also the baseline's own ratios, all of them 1
+    if min(values) == max(values):
+        return values[0], values[0]
     draw = random.Random(len(values))
     medians = sorted(median(draw.choices(values, k=len(values)))
                      for _ in range(DRAWS))

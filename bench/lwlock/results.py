@@ -1,6 +1,6 @@
 """What bench/lwlock prints, draws, and judges of its samples."""
 
-from lib import paths, plot, report, sides, stats
+from lib import paths, plot, report, results, sides, stats
 
 TPS = "tps"
 CPU = "cpu_us_per_transaction"
@@ -24,39 +24,17 @@ MOST_LATENCY = 1.2
 SLEEPS_AT = 20                  # connections, where sleeps are compared
 
 
-class Results:
+class Results(results.Results):
     def __init__(self, args, all_sides, cells, hot_where, samples):
+        super().__init__(samples)
         self.args = args
         self.sides = all_sides
         self.policies = [side for side in all_sides if side.lwlock_wait]
         self.cells = cells
         self.hot_where = hot_where
-        self.samples = samples
-
-    def row(self, metric, where, side):
-        return self.samples.row(metric, where, side.name)
-
-    def interval(self, metric, where, side):
-        return stats.interval(self.samples.ratios(metric, where, side.name))
-
-    def rows(self):
-        """Those of the samples, with the bootstrap interval of their ratio."""
-        rows = self.samples.rows()
-        for row in rows:
-            interval = stats.interval(self.samples.ratios(
-                row["metric"], row["configuration"], row["side"]))
-            row["ratio_low"], row["ratio_high"] = interval or (None, None)
-        return rows
 
     def others(self):
         return self.sides[1:]
-
-    def ratio(self, metric, where, side, digits=3):
-        row = self.row(metric, where, side)
-        if row is None or row["ratio"] is None:
-            return "-"
-        low, high = self.interval(metric, where, side)
-        return f"{row['ratio']:.{digits}f} [{low:.{digits}f} {high:.{digits}f}]"
 
     def show(self):
         for name in dict.fromkeys(cell.workload.name for cell in self.cells):
@@ -136,16 +114,18 @@ class Results:
             cells = sorted((cell for cell in self.cells if not cell.tail
                             and cell.workload.name == name),
                            key=lambda cell: cell.connections)
-            panels.append((f"{name}: transactions a second", {
-                side.name: [(cell.connections,
-                             self.row(TPS, cell.where(), side)["ratio"],
-                             *self.interval(TPS, cell.where(), side))
-                            for cell in cells] for side in self.others()}))
+            if not cells:
+                continue
+            panels.append(plot.Lines(
+                f"{name}: transactions a second",
+                {side.name: [(cell.connections,
+                              self.row(TPS, cell.where(), side)["ratio"],
+                              *self.interval(TPS, cell.where(), side))
+                             for cell in cells] for side in self.others()},
+                "connections", "ratio to the stock server", reference=1))
         if panels:
-            path = paths.BENCH / "lwlock.svg"
-            plot.write(path, panels, "connections", "ratio to the stock server")
-            report.say(f"plot: {path.relative_to(paths.ROOT)}"
-                       if path.is_relative_to(paths.ROOT) else f"plot: {path}")
+            report.say("plot: " + ", ".join(map(str, map(
+                report.shown, plot.write(paths.BENCH / "lwlock", panels)))))
 
     # -- what is wanted
 

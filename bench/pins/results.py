@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lib import paths, report, sides, stats
+from lib import paths, report, results, sides, stats
 
 PIN_TIME = "pin_ns"
 PIN_CPU = "pin_cpu_ns"
@@ -55,25 +55,13 @@ class Load:
                                    f" {pages} pages instead of {expected}")
 
 
-class Results:
+class Results(results.Results):
     def __init__(self, args, all_sides, loads, queries, samples):
+        super().__init__(samples)
         self.args = args
         self.sides = all_sides
         self.loads = loads
         self.queries = queries
-        self.samples = samples
-
-    def row(self, metric, where, side):
-        return self.samples.row(metric, where, side.name)
-
-    def rows(self):
-        """Those of the samples, with the bootstrap interval of their ratio."""
-        rows = self.samples.rows()
-        for row in rows:
-            interval = stats.interval(self.samples.ratios(
-                row["metric"], row["configuration"], row["side"]))
-            row["ratio_low"], row["ratio_high"] = interval or (None, None)
-        return rows
 
     def others(self):
         return self.sides[1:]
@@ -81,14 +69,6 @@ class Results:
     def patched(self):
         return [side for side in self.sides
                 if side.cluster in (sides.BARE, sides.SWEEP)]
-
-    def ratio(self, metric, where, side, digits=3):
-        row = self.row(metric, where, side)
-        if row is None or row["ratio"] is None:
-            return "-"
-        low, high = stats.interval(self.samples.ratios(metric, where,
-                                                       side.name))
-        return f"{row['ratio']:.{digits}f} [{low:.{digits}f} {high:.{digits}f}]"
 
     # -- tables
 
@@ -264,8 +244,8 @@ class Results:
 
 
 def median_and_interval(ratios):
-    low, high = stats.interval(ratios)
-    return f"{stats.median(ratios):.2f} [{low:.2f} {high:.2f}]"
+    return results.with_interval(stats.median(ratios),
+                                 *stats.interval(ratios), 2)
 
 
 def short(side):
