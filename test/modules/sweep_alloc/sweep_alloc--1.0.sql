@@ -43,8 +43,29 @@ RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
+-- Allocates, and returns which buffers these were (int4, from 0, one after the
+-- other as in memory) and, as it was before, what a simulation has to start from:
+-- the pieces of shared memory named, with their sizes as pg_shmem_allocations tells
+-- them. usage -1 gives buffers back with usage counts from 0 to 5 in turn, spread by
+-- a hash. pin_every > 1: each buffer whose number is a multiple of it is pinned
+-- meanwhile. With step, also the registers before each instruction of the loop, and
+-- what is mapped where. Only where no other session runs.
+CREATE FUNCTION sweep_alloc_record(allocations int8,
+								   usage int4,
+								   pieces text[],
+								   sizes int8[],
+								   pin_every int4 DEFAULT 0,
+								   step bool DEFAULT false,
+								   OUT start bytea,
+								   OUT victims bytea,
+								   OUT steps bytea,
+								   OUT maps text)
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
 REVOKE ALL ON FUNCTION sweep_alloc_run(int4, int8, int4, timestamptz) FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_exact(int8, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_preset(int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_drain_freelist() FROM PUBLIC;
 REVOKE ALL ON FUNCTION sweep_alloc_hold_freelist_lock(int8, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION sweep_alloc_record(int8, int4, text[], int8[], int4, bool) FROM PUBLIC;

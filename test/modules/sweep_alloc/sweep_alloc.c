@@ -44,6 +44,7 @@
 #include "storage/latch.h"
 #include "storage/shmem.h"
 #include "storage/spin.h"
+#include "sweep_alloc.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -76,48 +77,6 @@ PG_FUNCTION_INFO_V1(sweep_alloc_exact);
 PG_FUNCTION_INFO_V1(sweep_alloc_preset);
 PG_FUNCTION_INFO_V1(sweep_alloc_drain_freelist);
 PG_FUNCTION_INFO_V1(sweep_alloc_hold_freelist_lock);
-
-/*
- * Turn a usage count from SQL into the bits of a buffer's state word.
- */
-static uint32
-usage_to_bits(int32 usage)
-{
-	if (usage < 0 || usage > BM_MAX_USAGE_COUNT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("usage count must be between 0 and %d",
-						BM_MAX_USAGE_COUNT)));
-
-	return (uint32) usage << BUF_USAGECOUNT_SHIFT;
-}
-
-/*
- * Allocate a number of victims, giving each one back with the usage count
- * that usage_bits holds.  This is the loop that everything here is about.
- */
-static inline void
-cycle_victims(int64 allocations, uint32 usage_bits)
-{
-	for (int64 i = 0; i < allocations; i++)
-	{
-		BufferDesc *buf;
-		uint32		buf_state;
-		bool		from_ring;
-
-		buf = StrategyGetBuffer(NULL, &buf_state, &from_ring);
-
-		/*
-		 * A victim has usage count 0, so there is none to take away before
-		 * ours is put in.
-		 */
-		Assert(buf_state & BM_LOCKED);
-		Assert(BUF_STATE_GET_REFCOUNT(buf_state) == 0);
-		Assert(BUF_STATE_GET_USAGECOUNT(buf_state) == 0);
-
-		UnlockBufHdr(buf, buf_state | usage_bits);
-	}
-}
 
 /*
  * Wait until start_at.  Returns by how many nanoseconds it was missed.

@@ -51,6 +51,26 @@ SELECT sweep_alloc_hold_freelist_lock(size, 1) FROM pg_shmem_allocations
   WHERE name = 'Buffer Strategy Status';
 SELECT sweep_alloc_exact(10, 0);
 
+-- A record: as many victims as asked for, none of them a pinned one, and each
+-- piece of shared memory once. The pins are gone afterwards.
+CREATE TABLE sweep_alloc_record AS
+  SELECT r.* FROM (SELECT array_agg(name) AS names, array_agg(size) AS sizes,
+                          sum(size) AS size
+                     FROM pg_shmem_allocations
+                    WHERE name IN ('Buffer Strategy Status', 'Buffer Descriptors')) p,
+                  LATERAL (SELECT *, size FROM sweep_alloc_record(1000, -1, names, sizes, 3)) r;
+SELECT length(victims), length(start) - size BETWEEN 1 AND 400 AS whole,
+       steps IS NULL AND maps IS NULL AS nothing_else,
+       (SELECT count(*) FROM generate_series(0, 999) i
+         WHERE (get_byte(victims, 4 * i) + 256 * get_byte(victims, 4 * i + 1) +
+                65536 * get_byte(victims, 4 * i + 2)) % 3 = 0) AS pinned
+  FROM sweep_alloc_record;
+SELECT count(*) FILTER (WHERE pinning_backends > 0) < count(*) / 10 AS released FROM pg_buffercache;
+SELECT sweep_alloc_record(-1, 0, '{}', '{}');
+SELECT sweep_alloc_record(1, 6, '{}', '{}');
+SELECT sweep_alloc_record(1, 0, '{}', '{}', 1);
+SELECT sweep_alloc_record(1, 0, '{a}', '{}');
+
 -- For superusers only.
 CREATE ROLE regress_sweep_alloc;
 SET ROLE regress_sweep_alloc;
@@ -59,9 +79,10 @@ SELECT sweep_alloc_exact(10, 0);
 SELECT sweep_alloc_preset(0);
 SELECT sweep_alloc_drain_freelist();
 SELECT sweep_alloc_hold_freelist_lock(1, 0);
+SELECT sweep_alloc_record(1, 0, '{}', '{}');
 RESET ROLE;
 
 DROP ROLE regress_sweep_alloc;
-DROP TABLE sweep_alloc_data;
+DROP TABLE sweep_alloc_data, sweep_alloc_record;
 DROP EXTENSION pg_buffercache;
 DROP EXTENSION sweep_alloc;
