@@ -1,0 +1,260 @@
+/*
+ * transfer.c
+ *	  What it costs to fetch a line that another CPU has changed.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "calibrate.h"
+
+/*
+ * Lines that change hands together: so few that they stay in a CPU's private
+ * cache, in random order so that none is fetched before it is asked for.
+ */
+#define LINES 256
+#define ROUNDS 200
+#define WARM_ROUNDS 20
+#define EXCHANGES 200000
+#define CONTENDED_NS 20000000
+
+typedef struct Chain
+{
+	Line		lines[LINES];
+	Line		turn;			/* even: the owner's; odd: the reader's */
+	bool		by_xadd;
+	uint32_t	first;
+	int64_t		spent_ns;
+} Chain;
+
+static void
+wait_for(Line *line, uint64_t value)
+{
+	while (line->word != value)
+		__builtin_ia32_pause();
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void
+announce(Line *line, uint64_t value)
+{
+	__atomic_store_n(&line->word, value, __ATOMIC_SEQ_CST);
+}
+
+/* Makes every line its own by writing it, without changing the chain. */
+static void *
+owner(void *arg)
+{
+	Chain	   *chain = arg;
+
+	for (int round = 0; round < ROUNDS; round++)
+	{
+		wait_for(&chain->turn, 2 * round);
+		for (int i = 0; i < LINES; i++)
+			chain->lines[i].word = chain->lines[i].word;
+		announce(&chain->turn, 2 * round + 1);
+	}
+	return NULL;
+}
+
+/* Follows the chain: each line says which the next one is. */
+static void *
+reader(void *arg)
+{
+	Chain	   *chain = arg;
+
+	for (int round = 0; round < ROUNDS; round++)
+	{
+		uint64_t	next = chain->first;
+		int64_t		from;
+
+		wait_for(&chain->turn, 2 * round + 1);
+		from = now_ns();
+		if (chain->by_xadd)
+			for (int i = 0; i < LINES; i++)
+				next = __atomic_fetch_add(&chain->lines[next].word, 0, __ATOMIC_SEQ_CST);
+		else
+			for (int i = 0; i < LINES; i++)
+				next = chain->lines[next].word;
+		if (round >= WARM_ROUNDS)
+			chain->spent_ns += now_ns() - from;
+		chain->first = next;
+		announce(&chain->turn, 2 * round + 2);
+	}
+	return NULL;
+}
+
+static double
+transfer(const int *cpus, bool by_xadd)
+{
+	Chain	   *chain = map_memory(sizeof(Chain), cpus[1]);
+	uint32_t	order[LINES];
+	uint32_t	state = 12345;
+
+	for (uint32_t i = 0; i < LINES; i++)
+		order[i] = i;
+	for (uint32_t i = LINES - 1; i > 0; i--)
+	{
+		uint32_t	j = next_random(&state) % (i + 1);
+		uint32_t	kept = order[i];
+
+		order[i] = order[j];
+		order[j] = kept;
+	}
+	for (uint32_t i = 0; i < LINES; i++)
+		chain->lines[order[i]].word = order[(i + 1) % LINES];
+	chain->first = order[0];
+	chain->turn.word = 0;
+	chain->by_xadd = by_xadd;
+	chain->spent_ns = 0;
+	run_pair(owner, cpus[1], reader, cpus[0], chain);
+	return chain->spent_ns * 1000.0 / ((ROUNDS - WARM_ROUNDS) * (int64_t) LINES);
+}
+
+double
+transfer_load(const int *cpus, int ncpus)
+{
+	return transfer(cpus, false);
+}
+
+double
+transfer_xadd(const int *cpus, int ncpus)
+{
+	return transfer(cpus, true);
+}
+
+/*
+ * The usual measure, for comparison with published ones: two CPUs change the
+ * same word by compare-and-swap in turn; half of the round trip.
+ */
+static Line ball;
+static int64_t ping_pong_ns;
+
+static void *
+ping(void *arg)
+{
+	int64_t		from = 0;
+
+	for (uint64_t i = 0; i < EXCHANGES; i++)
+	{
+		uint64_t	expected;
+
+		if (i == EXCHANGES / 10)
+			from = now_ns();
+		do
+			expected = 2 * i;
+		while (!__atomic_compare_exchange_n(&ball.word, &expected, 2 * i + 1, false,
+											__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	}
+	ping_pong_ns = now_ns() - from;
+	return NULL;
+}
+
+static void *
+pong(void *arg)
+{
+	for (uint64_t i = 0; i < EXCHANGES; i++)
+	{
+		uint64_t	expected;
+
+		do
+			expected = 2 * i + 1;
+		while (!__atomic_compare_exchange_n(&ball.word, &expected, 2 * i + 2, false,
+											__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	}
+	return NULL;
+}
+
+double
+ping_pong(const int *cpus, int ncpus)
+{
+	ball.word = 0;
+	run_pair(ping, cpus[0], pong, cpus[1], NULL);
+	return ping_pong_ns * 1000.0 / (2.0 * (EXCHANGES - EXCHANGES / 10));
+}
+
+/*
+ * All given CPUs change one word as fast as they can: the time that an operation
+ * takes of all, not of each.
+ */
+typedef struct Contender
+{
+	pthread_t	thread;
+	int			cpu;
+	bool		by_cas;
+	int64_t		done;
+	char		pad[LINE];
+} Contender;
+
+static Line contended;
+static Line begin_at;
+static Line end_at;
+
+static void *
+contend(void *arg)
+{
+	Contender  *me = arg;
+	int64_t		done = 0;
+
+	bind_to(me->cpu);
+	while (now_ns() < (int64_t) begin_at.word)
+		;
+	while (now_ns() < (int64_t) end_at.word)
+	{
+		/* many between two looks at the clock, which costs as much as one */
+		for (int i = 0; i < 200; i++)
+		{
+			if (me->by_cas)
+			{
+				uint64_t	value = contended.word;
+
+				while (!__atomic_compare_exchange_n(&contended.word, &value, value + 1, false,
+													__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+					;
+			}
+			else
+				__atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
+		}
+		done += 200;
+	}
+	me->done = done;
+	return NULL;
+}
+
+static double
+contention(const int *cpus, int ncpus, bool by_cas)
+{
+	Contender  *all = calloc(ncpus, sizeof(Contender));
+	int64_t		done = 0;
+
+	if (all == NULL)
+		fail("memory");
+	begin_at.word = now_ns() + 10000000;
+	end_at.word = begin_at.word + CONTENDED_NS;
+	for (int i = 0; i < ncpus; i++)
+	{
+		all[i].cpu = cpus[i];
+		all[i].by_cas = by_cas;
+		if (pthread_create(&all[i].thread, NULL, contend, &all[i]) != 0)
+			fail("pthread_create");
+	}
+	for (int i = 0; i < ncpus; i++)
+	{
+		pthread_join(all[i].thread, NULL);
+		done += all[i].done;
+	}
+	free(all);
+	return CONTENDED_NS * 1000.0 / done;
+}
+
+double
+contended_xadd(const int *cpus, int ncpus)
+{
+	return contention(cpus, ncpus, false);
+}
+
+double
+contended_cas(const int *cpus, int ncpus)
+{
+	return contention(cpus, ncpus, true);
+}
