@@ -10,6 +10,11 @@ from .paths import BENCH, ROOT, BenchError, make_bench_dir
 _begin = time.monotonic()
 
 
+def begin():
+    """When this program was started, by time.monotonic()."""
+    return _begin
+
+
 def program():
     """The script's name as a user at the top of the source types it."""
     return os.path.relpath(sys.argv[0], ROOT)

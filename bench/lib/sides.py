@@ -5,6 +5,7 @@ side is in force."""
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from .paths import BenchError
 from .session import quote
@@ -65,8 +66,16 @@ def on_off(on):
 
 
 def fake_nodes(nodes):
-    """The settings of a cluster that makes believe it has so many nodes."""
-    return {"pg_sweep.debug_numa_nodes": nodes}
+    """The settings of a cluster that makes believe it has so many nodes; None:
+    the machine's own are used."""
+    return {} if nodes is None else {"pg_sweep.debug_numa_nodes": nodes}
+
+
+def pretended(nodes):
+    """So many, for fake_nodes() and partitioned(), where the machine has but
+    one; else None."""
+    real = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
+    return None if len(real) > 1 else nodes
 
 
 def preload(cluster, *others):

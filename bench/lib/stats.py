@@ -54,6 +54,14 @@ class Samples:
         return list(dict.fromkeys(where for name, where, _ in self.values
                                   if name == metric))
 
+    def rounds(self):
+        """How many there were, in words: where time decides, not the same
+        number everywhere."""
+        counts = {len(values) for values in self.values.values()} or {0}
+        low, high = min(counts), max(counts)
+        return (f"{low} to {high} rounds" if low != high
+                else f"{low} round{'' if low == 1 else 's'}")
+
     def rows(self):
         """All rows of the result, with the bootstrap interval of the ratio:
         what report.write_json() wants."""
