@@ -30,21 +30,46 @@ def need_files(clients):
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+class Log:
+    """What pgbench writes of each transaction, in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.remove()
+        self.folder.mkdir()
+
+    def options(self):
+        return ["--log", "--log-prefix", self.folder / "log"]
+
+    def transactions(self):
+        """(end in seconds since the epoch, latency in microseconds) of each, in
+        no order."""
+        transactions = []
+        for path in self.folder.glob("log.*"):
+            with open(path) as log:
+                for line in log:
+                    # client, number, latency, script, end: s and us of it
+                    field = line.split()
+                    transactions.append((int(field[4]) + int(field[5]) / 1e6,
+                                         int(field[2])))
+        return transactions
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
 class Load:
     def __init__(self, server, cluster, database, clients, jobs, *options):
         self.cluster = cluster
         self.database = database
         self.clients = clients
-        self.folder = cluster.dir / "load"
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-        self.output = open(self.folder / "output", "w+")
+        self.log = Log(cluster.dir / "load")
+        self.output = open(self.log.folder / "output", "w+")
         self.begin = time.monotonic()
         self.pgbench = subprocess.Popen(
             pgbench.command(server, "-M", "prepared", "-c", clients,
-                            "-j", min(jobs, clients), "-T", 86400, "--log",
-                            "--log-prefix", self.folder / "log", *options,
-                            database),
+                            "-j", min(jobs, clients), "-T", 86400,
+                            *self.log.options(), *options, database),
             env=pgbench.environment(cluster), stdin=subprocess.DEVNULL,
             stdout=self.output, stderr=subprocess.STDOUT)
 
@@ -56,7 +81,7 @@ class Load:
             self.pgbench.kill()
             self.pgbench.wait()
         self.output.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.log.remove()
 
     def wait_until_ready(self, admin):
         """Until each client has ended a statement: the first one fills its
@@ -84,8 +109,7 @@ class Load:
                          + self.output.read()[-2000:].strip())
 
     def stop(self):
-        """Let it end; returns (end in seconds since the epoch, latency in
-        microseconds) of each transaction, in no order."""
+        """Let it end; returns the transactions of its log."""
         self.pgbench.send_signal(signal.SIGALRM)
         try:
             self.pgbench.wait(timeout=STOP_SECONDS)
@@ -95,12 +119,4 @@ class Load:
             self.fail("failed")
         self.output.seek(0)
         pgbench.parse(self.output.read())
-        transactions = []
-        for path in self.folder.glob("log.*"):
-            with open(path) as log:
-                for line in log:
-                    # client, number, latency, script, end: s and us of it
-                    field = line.split()
-                    transactions.append((int(field[4]) + int(field[5]) / 1e6,
-                                         int(field[2])))
-        return transactions
+        return self.log.transactions()
