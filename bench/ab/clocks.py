@@ -1,0 +1,76 @@
+"""CPU time of all processes of a server on this machine, dead ones included."""
+
+import os
+import time
+from pathlib import Path
+
+from lib import processes
+
+TICK = os.sysconf("SC_CLK_TCK")
+# pg_stat_activity.backend_start is taken a little after the process has begun,
+# and the kernel tells that in ticks since boot.
+START_TOLERANCE = 2.0
+# of /proc/PID/stat, counted after the name in brackets
+PPID, CUTIME, CSTIME, STARTTIME = 1, 13, 14, 19
+
+
+def stat(pid):
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return text[text.rindex(")") + 2:].split()
+
+
+class Clocks:
+    """None of it works if the server is elsewhere, in another container, or
+    hidden from us: then there is no such object, see find()."""
+
+    def __init__(self, postmaster, ours):
+        self.postmaster = postmaster
+        self.ours = ours
+
+    def _children(self):
+        path = Path(f"/proc/{self.postmaster}/task/{self.postmaster}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def read(self):
+        """(CPU time in ns, time.time()); None if it cannot be told any more.
+
+        A child's time passes to the postmaster when it has ended, so a look
+        counts it in either place, if the children are the same before and after
+        the look."""
+        for _ in range(5):
+            try:
+                before = self._children()
+                total = sum(processes.cpu_ns(pid) for pid in before
+                            if pid != self.ours)
+                fields = stat(self.postmaster)
+                at = time.time()
+                if self._children() != before:
+                    continue
+            except OSError:
+                if not Path(f"/proc/{self.postmaster}").exists():
+                    return None
+                continue
+            ended = int(fields[CUTIME]) + int(fields[CSTIME])
+            return total + ended * 10**9 // TICK, at
+        return None
+
+
+def find(session):
+    """Clocks of the session's server, or None if it does not run here."""
+    row = session.row("SELECT pg_backend_pid() AS pid,"
+                      " extract(epoch FROM backend_start)::float8 AS start"
+                      " FROM pg_stat_activity WHERE pid = pg_backend_pid()")
+    try:
+        fields = stat(row["pid"])
+        boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        started = boot + int(fields[STARTTIME]) / TICK
+        # A process of this number on another machine would hardly have begun
+        # at the same moment.
+        if abs(started - row["start"]) > START_TOLERANCE:
+            return None
+        clocks = Clocks(int(fields[PPID]), row["pid"])
+        if row["pid"] not in clocks._children() or clocks.read() is None:
+            return None
+    except (OSError, ValueError, IndexError):
+        return None
+    return clocks

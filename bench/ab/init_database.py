@@ -1,0 +1,54 @@
+"""--init: pgbench's tables in a database of their own. What exists is never touched,
+and a database that is not complete never left."""
+
+import subprocess
+
+from lib.paths import BenchError
+
+from session import Session, quote
+
+DATABASE = "pg_sweep_ab"
+POLL_SECONDS = 0.2
+
+
+def make(connection, session, scale, application, interrupts):
+    """Returns a connection to it."""
+    if session.rows("SELECT 1 FROM pg_database WHERE datname ="
+                    f" {quote(DATABASE)}"):
+        raise BenchError(f"database {DATABASE} is there already: use it (-d"
+                         f" {DATABASE}) or drop it")
+    result = connection.with_database(DATABASE)
+    session.execute(f"CREATE DATABASE {DATABASE}")
+    try:
+        fill(result, scale, application, interrupts)
+    except BaseException:
+        session.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        raise
+    return result
+
+
+def fill(connection, scale, application, interrupts):
+    pgbench = subprocess.Popen(
+        [connection.programs["pgbench"], "-i", "-q", "-I", "dtGvp", "-s",
+         str(scale), *connection.options, connection.database],
+        env=connection.environment(application), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True)
+    try:
+        while pgbench.poll() is None:
+            interrupts.sleep(POLL_SECONDS)
+    finally:
+        if pgbench.poll() is None:
+            pgbench.kill()
+        output = pgbench.communicate()[0]
+    if pgbench.returncode != 0:
+        raise BenchError("pgbench -i failed: "
+                         + "; ".join(output.strip().splitlines()[-2:]))
+    session = Session(connection, application)
+    try:
+        if session.rows("SELECT 1 FROM pg_available_extensions"
+                        " WHERE name = 'pg_sweep'"):
+            session.execute("CREATE EXTENSION IF NOT EXISTS pg_sweep")
+        session.execute("CHECKPOINT")
+    finally:
+        session.close()

@@ -1,0 +1,53 @@
+"""Ctrl-C, SIGTERM, a closed terminal: the run ends at the next point where it waits
+anyway, so that no statement is cut off in the middle; and nothing interrupts the
+putting back."""
+
+import signal
+import time
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """Not an Exception: no handler of errors is to take it for one."""
+
+    def __init__(self, signum):
+        super().__init__(signum)
+        self.signum = signum
+
+
+class Interrupts:
+    def __init__(self):
+        self.signum = None
+        self.waiting = False
+        self.closed = False
+
+    def install(self):
+        for signum in SIGNALS:
+            signal.signal(signum, self._note)
+
+    def _note(self, signum, frame):
+        self.signum = self.signum or signum
+        if self.waiting and not self.closed:
+            raise Interrupted(self.signum)
+
+    def check(self):
+        if self.signum is not None and not self.closed:
+            raise Interrupted(self.signum)
+
+    def sleep(self, seconds):
+        # first this, so that a signal in between is not slept over
+        self.waiting = True
+        try:
+            self.check()
+            time.sleep(max(0.0, seconds))
+        finally:
+            self.waiting = False
+
+    def sleep_until(self, moment):
+        """Of time.time()."""
+        self.sleep(moment - time.time())
+
+    def close(self):
+        """From now on, signals are noted only."""
+        self.closed = True

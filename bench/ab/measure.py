@@ -1,0 +1,153 @@
+"""The run itself: blocks of slices, each setting once a block in random order."""
+
+import random
+import time
+from dataclasses import dataclass, field
+
+from lib.paths import BenchError
+
+import metrics
+from switch import SomebodyElse
+
+# Blocks that others may spoil by switching what we compare
+SPOILT_MOST = 3
+
+
+@dataclass
+class Slice:
+    block: int                  # -1: the warm-up
+    place: int
+    setting: str
+    begin: float                # time.time(), after what is thrown away
+    end: float
+    values: dict                # of metrics.complete()
+    span: object = None         # of pgbench's log
+    used: bool = True
+    note: str = ""
+
+
+@dataclass
+class Plan:
+    settings: list
+    blocks: int
+    slice_seconds: float
+    settle_seconds: float
+    seed: int
+
+    def order(self, block):
+        """The same for a seed, whatever happened in other blocks."""
+        order = list(self.settings)
+        random.Random(f"{self.seed}/{block}").shuffle(order)
+        return order
+
+    def seconds(self):
+        return ((self.blocks + 1) * len(self.settings) * self.slice_seconds)
+
+
+@dataclass
+class Run:
+    plan: Plan
+    session: object
+    switcher: object
+    counters: metrics.Counters
+    clocks: object
+    load: object                # None: attached
+    interrupts: object
+    progress: object
+    slices: list = field(default_factory=list)
+    spoilt: list = field(default_factory=list)
+
+    def measure(self):
+        self.progress.begin(self.plan)
+        block = -1
+        while block < self.plan.blocks:
+            slices = self._block(block)
+            if slices is not None:
+                block += 1
+        if self.load:
+            self.load.stop()
+        self._complete()
+
+    def _block(self, number):
+        """None: somebody else has switched, and the block is to be repeated."""
+        done = []
+        again = len(self.spoilt)
+        order = self.plan.order(number if not again else f"{number}+{again}")
+        for place, setting in enumerate(order):
+            self.progress.show(number, place, setting.name)
+            try:
+                slice_ = self._slice(number, place, setting)
+            except SomebodyElse as error:
+                self._spoilt(number, error)
+                for other in done:
+                    other.used = False
+                    other.note = "block spoilt"
+                return None
+            done.append(slice_)
+            slice_.used = number >= 0
+            self.slices.append(slice_)
+        return done
+
+    def _spoilt(self, number, error):
+        when = time.strftime("%H:%M:%S")
+        self.spoilt.append(f"{when}: {error}")
+        self.progress.note(f"block {number + 1} is thrown away: somebody else"
+                           f" has switched; {error}")
+        if len(self.spoilt) >= SPOILT_MOST:
+            raise BenchError("somebody else switches what is compared,"
+                             f" {len(self.spoilt)} times by now: "
+                             + " | ".join(self.spoilt))
+
+    def _slice(self, number, place, setting):
+        begin = time.time()
+        in_force = self.switcher.apply(setting)
+        if self.load:
+            # of the slice before: in time that is thrown away
+            self.load.check()
+            self.load.read()
+        self.interrupts.sleep_until(begin + self.plan.settle_seconds)
+        before = self.counters.read()
+        cpu_before = self.clocks and self.clocks.read()
+        begun = time.time()
+        self.interrupts.sleep_until(begin + self.plan.slice_seconds)
+        ended = time.time()
+        cpu_after = self.clocks and self.clocks.read()
+        after = self.counters.read()
+        if ended - begun <= 0:
+            raise BenchError("switching takes longer than a slice: use a longer"
+                             " --slice")
+        self.switcher.still(in_force)
+        values = metrics.of_counters(before, after)
+        if cpu_before and cpu_after:
+            values["cpu_ns_per_second"] = (
+                (cpu_after[0] - cpu_before[0])
+                / (cpu_after[1] - cpu_before[1]))
+        slice_ = Slice(number, place, setting.name, begun, ended, values)
+        if self.load:
+            slice_.span = self.load.span(begun, ended)
+        return slice_
+
+    def _complete(self):
+        for slice_ in self.slices:
+            values = slice_.values
+            if slice_.span is not None:
+                values |= slice_.span.result
+                tps = values["tps"]
+            elif values["server_transactions"] is None:
+                tps = None
+            else:
+                # At least what the application has done: our own are taken
+                # off, which the server may count a second later.
+                tps = max(0, values["server_transactions"]
+                          - values["own_transactions"]) / values["seconds"]
+            metrics.complete(values, tps)
+
+    def blocks(self):
+        """For analyse(): those of which all slices count."""
+        result = {}
+        for slice_ in self.slices:
+            if slice_.used:
+                result.setdefault(slice_.block, {})[slice_.setting] = \
+                    slice_.values
+        return [block for block in result.values()
+                if len(block) == len(self.plan.settings)]

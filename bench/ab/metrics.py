@@ -1,0 +1,144 @@
+"""What is measured of a slice, and where it is from."""
+
+from dataclasses import dataclass
+
+HIGHER, LOWER = "higher", "lower"
+HEADLINE = "tps"
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    title: str
+    digits: int
+    better: str = None              # None: neither is
+    counted: bool = False           # events by something: may be 0
+
+
+METRICS = {metric.name: metric for metric in (
+    Metric(HEADLINE, "transactions/s", 0, HIGHER),
+    Metric("latency_p50_ms", "latency, ms: 50 %", 3, LOWER),
+    Metric("latency_p95_ms", "95 %", 3, LOWER),
+    Metric("latency_p99_ms", "99 %", 3, LOWER),
+    Metric("latency_p99.9_ms", "99.9 %", 3, LOWER),
+    Metric("cpu_us_per_transaction", "CPU time/transaction, us", 1, LOWER),
+    Metric("allocations_per_second", "allocations/s", 0),
+    Metric("hit_ratio", "hit ratio", 4, HIGHER),
+    Metric("shared_atomics_per_allocation", "shared atomics/allocation", 4,
+           LOWER, True),
+    Metric("local_share", "local share of allocations", 4, HIGHER),
+    Metric("contended_per_transaction", "LWLocks: contended/transaction", 4,
+           LOWER, True),
+    Metric("sleeps_per_transaction", "LWLocks: sleeps/transaction", 4, LOWER,
+           True),
+)}
+
+
+class Counters:
+    """Reads all counters of the server by one statement."""
+
+    def __init__(self, session, server, attach):
+        self.session = session
+        # of the load's database; of an application's, all
+        where = "" if attach else " WHERE datname = current_database()"
+        columns = {
+            "at": "extract(epoch FROM clock_timestamp())::float8",
+            "transactions": "d.transactions",
+            "hit": "d.hit", "read": "d.read",
+            "written": "(SELECT buffers_alloc FROM pg_stat_bgwriter)",
+        }
+        source = ("(SELECT sum(xact_commit + xact_rollback)::int8"
+                  " AS transactions, sum(blks_hit)::int8 AS hit,"
+                  " sum(blks_read)::int8 AS read"
+                  f" FROM pg_stat_database{where}) d")
+        if server.has_sweep:
+            source += (", (SELECT sum(allocations)::int8 AS allocations,"
+                       " sum(shared_atomics)::int8 AS atomics"
+                       " FROM pg_sweep_strategies) s")
+            columns |= {"sweep_allocations": "s.allocations",
+                        "atomics": "s.atomics"}
+        if server.has_nodes:
+            source += (", (SELECT sum(allocations)::int8 AS allocations,"
+                       " sum(local_allocations)::int8 AS local"
+                       " FROM pg_sweep_nodes) n")
+            columns |= {"node_allocations": "n.allocations",
+                        "local": "n.local"}
+        if server.tracks_waits:
+            source += (", (SELECT coalesce(sum(contended), 0)::int8"
+                       " AS contended, coalesce(sum(slept), 0)::int8 AS slept"
+                       " FROM pg_sweep_lwlock_waits) w")
+            columns |= {"contended": "w.contended", "slept": "w.slept",
+                        "tracked": "current_setting("
+                                   "'pg_sweep.track_lwlock_waits')"}
+        self.query = ("SELECT " + ", ".join(f"{value} AS {name}" for name,
+                                            value in columns.items())
+                      + f" FROM {source}")
+
+    def read(self):
+        counters = self.session.row(self.query)
+        # What this session has done itself is no load.
+        counters["own"] = self.session.statements
+        return counters
+
+
+def of_counters(before, after):
+    """Metrics of a slice by two answers of Counters.read(). None: cannot be
+    told; 0 is a measurement."""
+    def delta(name):
+        if before.get(name) is None or after.get(name) is None:
+            return None
+        # somebody has reset the counters
+        return (after[name] - before[name]
+                if after[name] >= before[name] else None)
+
+    def share(part, whole):
+        return part / whole if None not in (part, whole) and whole > 0 else None
+
+    seconds = after["at"] - before["at"]
+    allocations = delta("sweep_allocations")
+    hit, read = delta("hit"), delta("read")
+    tracked = before.get("tracked") == after.get("tracked") == "on"
+    per_second = (allocations if allocations is not None
+                  else delta("written"))
+    return {
+        "seconds": seconds,
+        "server_transactions": delta("transactions"),
+        "own_transactions": after["own"] - before["own"],
+        "allocations_per_second": share(per_second, seconds),
+        "hit_ratio": (share(hit, hit + read)
+                      if None not in (hit, read) else None),
+        "allocations": allocations,
+        "atomics": delta("atomics"),
+        "shared_atomics_per_allocation": share(delta("atomics"), allocations),
+        "local_share": share(delta("local"), delta("node_allocations")),
+        "contended": delta("contended") if tracked else None,
+        "slept": delta("slept") if tracked else None,
+    }
+
+
+def complete(values, transactions_per_second):
+    """Adds what is by transaction. values: of_counters(), with cpu_ns_per_second
+    where it is known."""
+    tps = transactions_per_second
+    transactions = tps * values["seconds"] if tps else None
+
+    def per_transaction(name):
+        return (values[name] / transactions
+                if transactions and values.get(name) is not None else None)
+
+    cpu = values.get("cpu_ns_per_second")
+    values[HEADLINE] = tps or None
+    values["cpu_us_per_transaction"] = (cpu / tps / 1000
+                                        if tps and cpu is not None else None)
+    values["contended_per_transaction"] = per_transaction("contended")
+    values["sleeps_per_transaction"] = per_transaction("slept")
+    # What a count of 0 is compared by: half an event
+    values["half"] = {
+        "shared_atomics_per_allocation":
+            0.5 / values["allocations"] if values["allocations"] else None,
+        "contended_per_transaction": 0.5 / transactions if transactions
+            else None,
+        "sleeps_per_transaction": 0.5 / transactions if transactions
+            else None,
+    }
+    return values

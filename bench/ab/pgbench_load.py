@@ -1,0 +1,236 @@
+"""pgbench as the load: connected once for the whole run, and cut into slices by the
+end of each transaction in its log."""
+
+import ctypes
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from array import array
+from bisect import bisect_left
+
+from lib import stats
+from lib.paths import BenchError
+
+LASTING = 10**9                 # seconds that pgbench is told to run
+STOP_SECONDS = 10
+READY_SECONDS = 120
+POLL_SECONDS = 0.05
+READ_BYTES = 1 << 20
+# What we say to pgbench ourselves, or what would leave no log of each
+# transaction
+OURS = ("-T", "--time", "-t", "--transactions", "-l", "--log", "--log-prefix",
+        "-i", "--initialize", "-P", "--progress", "--aggregate-interval",
+        "--sampling-rate", "-h", "--host", "-p", "--port", "-U", "--username",
+        "-d", "--dbname", "-C", "--connect", "--debug", "-v", "--vacuum-all",
+        "-V", "--version", "-?", "--help", "--show-script")
+PERCENTILES = (50, 95, 99, 99.9)
+PR_SET_PDEATHSIG = 1
+FALLOC_PUNCH_HOLE = 3           # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64,
+                            ctypes.c_int64]
+
+
+def die_with_parent():
+    """In the child: if this script is killed, so is its load."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def split_options(text):
+    """More options of pgbench, as one string."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BenchError(f"--pgbench-options: {error}")
+    for word in words:
+        name = word.split("=")[0]
+        for ours in OURS:
+            if name == ours or (len(ours) == 2 and not name.startswith("--")
+                                and name.startswith(ours)):
+                raise BenchError(f"--pgbench-options: {ours} is not yours to"
+                                 " choose here")
+    return words
+
+
+class Log:
+    """One thread's log, which grows."""
+
+    def __init__(self, path):
+        self.path = path
+        self.file = open(path, "r+b")      # forget() needs to write
+        self.rest = b""
+        self.last = 0.0                 # end of the last transaction read
+        self.fields = None
+
+    def transactions(self):
+        """What has come since the last time: (ends, latencies, failed), the
+        latter a number. Lines are in the order of their ends."""
+        while True:
+            data = self.file.read(READ_BYTES)
+            if not data:
+                return
+            data = self.rest + data
+            end = data.rfind(b"\n") + 1
+            data, self.rest = data[:end], data[end:]
+            if data:
+                yield self._parse(data)
+
+    def _parse(self, data):
+        if self.fields is None:
+            self.fields = len(data.split(b"\n", 1)[0].split())
+        words = data.split()
+        step = self.fields
+        if len(words) % step:
+            raise BenchError(f"{self.path} is not a log of pgbench")
+        # client, number, latency, script, end: seconds, microseconds; more
+        # fields with some options
+        latencies = words[2::step]
+        seconds, parts = words[4::step], words[5::step]
+        failed = [i for i, word in enumerate(latencies)
+                  if not word.isdigit()]
+        for i in reversed(failed):
+            del latencies[i], seconds[i], parts[i]
+        ends = [int(s) + int(us) / 1e6 for s, us in zip(seconds, parts)]
+        if ends:
+            self.last = ends[-1]
+        return ends, array("q", map(int, latencies)), len(failed)
+
+    def forget(self):
+        """Give what was read back to the file system."""
+        _libc.fallocate(self.file.fileno(), FALLOC_PUNCH_HOLE, 0,
+                        self.file.tell())
+
+
+class Span:
+    """The transactions of one slice."""
+
+    def __init__(self, begin, end):
+        self.begin = begin
+        self.end = end
+        self.latencies = array("q")
+        self.result = None
+
+    def finish(self):
+        """tps and percentiles in milliseconds; what cannot be told is None."""
+        latencies = sorted(self.latencies)
+        count = len(latencies)
+        self.latencies = None
+        self.result = {"transactions": count,
+                       "tps": count / (self.end - self.begin)}
+        for percent in PERCENTILES:
+            # One transaction beyond the percentile is the least that tells
+            enough = count * (100 - percent) >= 100
+            self.result[f"latency_p{percent:g}_ms"] = (
+                stats.quantile(latencies, percent / 100) / 1000
+                if enough else None)
+
+
+class PgbenchLoad:
+    def __init__(self, connection, application, scratch, clients, jobs,
+                 options):
+        self.application = application
+        self.clients = clients
+        self.scratch = scratch
+        self.spans = []
+        self.open = []                  # those that may still get some
+        self.logs = {}
+        self.failed = 0
+        self.output = open(scratch / "output", "w+")
+        database = [connection.database] if connection.database else []
+        self.command = [connection.programs["pgbench"], "-n",
+                        "-c", str(clients), "-j", str(jobs), *options,
+                        "-T", str(LASTING), "--log", "--log-prefix",
+                        str(scratch / "log"), *connection.options]
+        # psql and pgbench both take a conninfo as the last word
+        self.pgbench = subprocess.Popen(
+            [*self.command, *database],
+            env=connection.environment(application),
+            stdin=subprocess.DEVNULL, stdout=self.output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=die_with_parent)
+
+    def wait_until_ready(self, session, interrupts):
+        """Until each client is connected and has begun something."""
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            ready = session.value(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
+                f" '{self.application}' AND query_start IS NOT NULL")
+            self.check()
+            if ready >= self.clients:
+                return
+            if time.monotonic() > deadline:
+                raise BenchError(f"{ready} of {self.clients} clients of pgbench"
+                                 f" are at work after {READY_SECONDS} s"
+                                 " (application_name must be left to us)")
+            interrupts.sleep(POLL_SECONDS)
+
+    def check(self):
+        """It must be running."""
+        if self.pgbench.poll() is None:
+            return
+        self.output.seek(0)
+        lines = [line for line in self.output.read().splitlines()
+                 if re.search(r"error|fatal|aborted", line)]
+        code = self.pgbench.returncode
+        how = (f"was ended by signal {-code}" if code < 0
+               else f"ended with status {code}")
+        raise BenchError(f"pgbench {how}"
+                         + (": " + "; ".join(lines[:3]) if lines else ""))
+
+    def span(self, begin, end):
+        """What ends between these two moments is one slice."""
+        span = Span(begin, end)
+        self.spans.append(span)
+        self.open.append(span)
+        return span
+
+    def read(self):
+        """Sort what is in the logs by now into the spans. To be called where no
+        slice is under way: it takes time of the CPU."""
+        for path in self.scratch.glob("log.*"):
+            if path not in self.logs:
+                self.logs[path] = Log(path)
+        for log in self.logs.values():
+            for ends, latencies, failed in log.transactions():
+                self.failed += failed
+                for span in self.open:
+                    first = bisect_left(ends, span.begin)
+                    last = bisect_left(ends, span.end)
+                    span.latencies.extend(latencies[first:last])
+            log.forget()
+        done = min((log.last for log in self.logs.values()), default=0.0)
+        for span in [span for span in self.open if span.end < done]:
+            span.finish()
+            self.open.remove(span)
+
+    def stop(self):
+        """An orderly end, for what is still in pgbench's memory."""
+        self.check()
+        self.pgbench.send_signal(signal.SIGALRM)
+        try:
+            self.pgbench.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            # one long transaction; its clients may have waited for a lock
+            self.kill()
+        self.read()
+        for span in self.open:
+            span.finish()
+        self.open = []
+
+    def kill(self):
+        if self.pgbench.poll() is None:
+            self.pgbench.kill()
+            self.pgbench.wait()
+
+    def close(self):
+        self.kill()
+        for log in self.logs.values():
+            log.file.close()
+        self.output.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)

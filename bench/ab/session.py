@@ -1,0 +1,167 @@
+"""The control session: a psql kept open, on whatever server the user names.
+
+bench/lib/session.py is for servers of our own; this one takes what psql takes, gives up
+on a server that does not answer, and outlives a Ctrl-C, which a terminal sends
+to every process of the script."""
+
+import json
+import os
+import select
+import subprocess
+import time
+
+from lib.paths import BenchError
+
+MARKER = "--pg_sweep-ab-answer-ends--"
+# For a statement of ours; all are short. A server that takes longer is taken
+# for gone.
+ANSWER_SECONDS = 30
+CONNECT_SECONDS = 10
+SUCCESS = "00000"
+
+
+class ServerGone(BenchError):
+    """No answer: the connection is lost, or was never made."""
+
+
+class SqlError(BenchError):
+    """An answer, and it is an error."""
+
+    def __init__(self, message, state):
+        super().__init__(message)
+        self.state = state
+
+
+def quote(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def quote_name(name):
+    """A parameter's name, whose parts are identifiers."""
+    return ".".join('"' + part.replace('"', '""') + '"'
+                    for part in name.split("."))
+
+
+class Connection:
+    """Which server: psql's options, and its programs."""
+
+    def __init__(self, programs, host=None, port=None, user=None,
+                 database=None):
+        self.programs = programs
+        self.options = [part for option, value in
+                        (("-h", host), ("-p", port), ("-U", user))
+                        if value is not None for part in (option, str(value))]
+        self.database = database
+
+    def environment(self, application):
+        """Passwords stay where libpq finds them: environment, .pgpass,
+        conninfo. None of it is printed."""
+        return {**os.environ, "PGAPPNAME": application,
+                "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT",
+                                                    str(CONNECT_SECONDS)),
+                "PGCLIENTENCODING": "UTF8", "LC_ALL": "C"}
+
+    def psql(self):
+        database = ["-d", self.database] if self.database else []
+        return [self.programs["psql"], "-X", "-q", "-A", "-t", "-w",
+                "-P", "pager=off", *self.options, *database]
+
+    def with_database(self, name):
+        """The same server, another database."""
+        if self.database and ("=" in self.database or "://" in self.database):
+            raise BenchError("another database cannot be chosen by a conninfo:"
+                             " use -h, -p and -U")
+        other = Connection(self.programs, database=name)
+        other.options = self.options
+        return other
+
+
+class Session:
+    def __init__(self, connection, application):
+        # A session of its own: neither Ctrl-C nor a closed terminal reaches it.
+        self.psql = subprocess.Popen(
+            connection.psql(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env=connection.environment(application))
+        self.rest = b""
+        self.statements = 0
+        try:
+            self.execute("SET client_min_messages = error")
+        except BenchError:
+            self.close()
+            raise
+
+    def execute(self, sql):
+        """Run one statement; its output as text."""
+        self.statements += 1
+        try:
+            self.psql.stdin.write(f"{sql};\n\\echo {MARKER} :SQLSTATE\n"
+                                  .encode())
+            self.psql.stdin.flush()
+        except OSError:
+            raise ServerGone(self._last_words([]))
+        lines = []
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
+            line = self._line(deadline, lines)
+            # What an error leaves has no newline of its own in front
+            if line.startswith(MARKER):
+                state = line[len(MARKER):].strip()
+                break
+            lines.append(line)
+        text = "\n".join(lines)
+        if state != SUCCESS:
+            if state.startswith(("57P", "08")) or self.psql.poll() is not None:
+                raise ServerGone(text)
+            raise SqlError(text, state)
+        return text
+
+    def _line(self, deadline, lines):
+        while b"\n" not in self.rest:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.psql.stdout], [], [],
+                                              left)[0]:
+                self.psql.kill()
+                raise ServerGone(f"no answer in {ANSWER_SECONDS} s")
+            data = os.read(self.psql.stdout.fileno(), 65536)
+            if not data:
+                raise ServerGone(self._last_words(lines))
+            self.rest += data
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line.decode(errors="replace")
+
+    def _last_words(self, lines):
+        rest = self.rest.decode(errors="replace")
+        if not self.psql.stdout.closed:
+            try:
+                rest += self.psql.stdout.read().decode(errors="replace")
+            except OSError:
+                pass
+        text = "; ".join(line for line in [*lines, *rest.splitlines()]
+                         if line and not line.startswith(MARKER))
+        return text.removeprefix("psql: ").removeprefix("error: ") or "psql has ended"
+
+    def rows(self, sql):
+        """The rows of a query, each a dictionary; NULL is None."""
+        text = self.execute("SELECT coalesce(json_agg(q), '[]')"
+                            f" FROM ({sql}) q")
+        return json.loads(text)
+
+    def row(self, sql):
+        rows = self.rows(sql)
+        if len(rows) != 1:
+            raise BenchError(f"{len(rows)} rows instead of one from: {sql}")
+        return rows[0]
+
+    def value(self, sql):
+        return next(iter(self.row(sql).values()))
+
+    def close(self):
+        if self.psql.poll() is None:
+            try:
+                self.psql.stdin.close()
+                self.psql.wait(timeout=5)
+            except (OSError, subprocess.TimeoutExpired):
+                self.psql.kill()
+                self.psql.wait()
+        self.psql.stdout.close()

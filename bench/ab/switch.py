@@ -1,0 +1,282 @@
+"""Putting a setting in force, and everything back as it was."""
+
+import time
+
+from lib.paths import BenchError
+
+import settings
+from server import AUTO_FILE
+from session import quote, quote_name
+
+# A reload reaches every process within milliseconds, unless it is stuck.
+RELOAD_SECONDS = 20
+POLL_SECONDS = 0.005
+
+
+class SomebodyElse(BenchError):
+    """A setting is not in force any more, and it was not us."""
+
+
+def incarnation(session):
+    """Changes with each start of the server, that after a crash of a process
+    included: then the runtime state is what the configuration says."""
+    row = session.row("SELECT pg_postmaster_start_time()::text AS postmaster,"
+                      " (SELECT backend_start::text FROM pg_stat_activity"
+                      " WHERE backend_type = 'checkpointer') AS checkpointer")
+    return [row["postmaster"], row["checkpointer"]]
+
+
+def find(session, server, keys):
+    """All that the settings will change, as it is now: what the journal keeps,
+    in a form that put_back() takes."""
+    server.sweep = server.ask_sweep()
+    found = {"incarnation": incarnation(session), "entries": {}, "shown": {},
+             "strategy": None, "lwlock_wait": None, "tranches": {}}
+    for key in keys:
+        if key == settings.STRATEGY:
+            # "auto" is known by the reason that it gives
+            found["strategy"] = ("auto" if server.sweep["reason"]
+                                 else server.sweep["strategy"])
+        elif key == settings.LWLOCK_WAIT:
+            found["lwlock_wait"] = server.sweep["lwlock_wait"]
+        elif key.startswith(settings.TRANCHE):
+            tranche = key[len(settings.TRANCHE):]
+            found["tranches"][tranche] = own_policy(session, tranche)
+        else:
+            found["entries"][key] = entry(session, key)
+            found["shown"][key] = shown(session, key)
+    return found
+
+
+def own_policy(session, tranche):
+    """What pg_sweep_set_lwlock_wait() takes for what the tranche has."""
+    row = session.row("SELECT policy, own FROM pg_sweep_lwlock_policies"
+                      f" WHERE tranche = {quote(tranche)}")
+    return row["policy"] if row["own"] else "default"
+
+
+def entry(session, parameter):
+    """As it is written in postgresql.auto.conf, None where it is not."""
+    rows = session.rows("SELECT setting FROM pg_file_settings WHERE sourcefile"
+                        f" = {AUTO_FILE} AND"
+                        f" lower(name) = lower({quote(parameter)})"
+                        " ORDER BY seqno DESC LIMIT 1")
+    return rows[0]["setting"] if rows else None
+
+
+def shown(session, parameter):
+    """NULL and an empty value of an application's own parameter are the
+    same: the first becomes the second by being set once."""
+    return session.value(f"SELECT current_setting({quote(parameter)}, true)") \
+        or ""
+
+
+def alter_system(session, parameter, text):
+    if text is None:
+        session.execute(f"ALTER SYSTEM RESET {quote_name(parameter)}")
+    else:
+        session.execute(f"ALTER SYSTEM SET {quote_name(parameter)} ="
+                        f" {quote(text)}")
+
+
+def reload(session):
+    before = session.value("SELECT pg_conf_load_time()::text")
+    session.execute("SELECT pg_reload_conf()")
+    wait(session, f"SELECT pg_conf_load_time() > {quote(before)}",
+         "has not read its configuration again")
+    if session.value("SELECT to_regclass('pg_sweep_status') IS NOT NULL"):
+        # The background writer applies it in its next cycle.
+        wait(session, """SELECT state <> 'ok' OR (
+                 batch_size_configured =
+                 current_setting('pg_sweep.batch_size')::int
+             AND lwlock_wait_configured IS NOT DISTINCT FROM
+                 CASE WHEN lwlock_wait_configured IS NOT NULL
+                      THEN current_setting('pg_sweep.lwlock_wait') END)
+             FROM pg_sweep_status""",
+             "has not applied the parameters of pg_sweep")
+
+
+def wait(session, query, complaint):
+    deadline = time.monotonic() + RELOAD_SECONDS
+    while not session.value(query):
+        if time.monotonic() > deadline:
+            raise BenchError(f"the server {complaint} {RELOAD_SECONDS} s after"
+                             " the reload")
+        time.sleep(POLL_SECONDS)
+
+
+def set_strategy(session, name):
+    session.execute(f"SELECT pg_sweep_set_strategy({quote(name)})")
+
+
+def set_lwlock_wait(session, policy, tranche=None):
+    argument = f", {quote(tranche)}" if tranche is not None else ""
+    session.execute("SELECT pg_sweep_set_lwlock_wait("
+                    f"{quote(policy)}{argument})")
+
+
+def put_back(session, found):
+    """What find() has found. Returns what could not be, as lines; none if all
+    is as before."""
+    for parameter, text in found["entries"].items():
+        if entry(session, parameter) != text:
+            alter_system(session, parameter, text)
+    if found["entries"]:
+        reload(session)
+    restarted = incarnation(session) != found["incarnation"]
+    if not restarted:
+        if found["lwlock_wait"] is not None:
+            set_lwlock_wait(session, found["lwlock_wait"])
+        for tranche, policy in found["tranches"].items():
+            set_lwlock_wait(session, policy, tranche)
+        if found["strategy"] is not None:
+            set_strategy(session, found["strategy"])
+    return [*differences(session, found, restarted)]
+
+
+def differences(session, found, restarted):
+    for parameter, text in found["entries"].items():
+        now = entry(session, parameter)
+        if now != text:
+            yield (f"{parameter} in postgresql.auto.conf is {now!r}, was"
+                   f" {text!r}")
+        now = shown(session, parameter)
+        if now != found["shown"][parameter]:
+            yield f"{parameter} is {now!r}, was {found['shown'][parameter]!r}"
+    if restarted:
+        return
+    for tranche, policy in found["tranches"].items():
+        if own_policy(session, tranche) != policy:
+            yield f"tranche {tranche} is not {policy}"
+    if found["strategy"] is None and found["lwlock_wait"] is None:
+        return
+    status = session.row("SELECT strategy, reason, lwlock_wait"
+                         " FROM pg_sweep_status")
+    if found["strategy"] not in (None, "auto" if status["reason"]
+                                 else status["strategy"]):
+        yield f"strategy is {status['strategy']}, was {found['strategy']}"
+    if found["lwlock_wait"] not in (None, status["lwlock_wait"]):
+        yield (f"lwlock_wait is {status['lwlock_wait']}, was"
+               f" {found['lwlock_wait']}")
+
+
+class Switcher:
+    """Settings in force, one after the other."""
+
+    def __init__(self, session, server, wanted, found):
+        self.session = session
+        self.server = server
+        self.found = found
+        self.keys = settings.keys(wanted)
+        self.parameters = [key for key in self.keys
+                           if settings.is_parameter(key)]
+        self.expected = {}              # by setting: what in_force() answers
+
+    def rehearse(self, wanted):
+        """Each value once into postgresql.auto.conf and out again, without a
+        reload: the server checks it as nobody else can, and runs on as it
+        is."""
+        for setting in wanted:
+            for parameter in self.parameters:
+                if parameter not in setting.values:
+                    continue
+                try:
+                    alter_system(self.session, parameter,
+                                 setting.values[parameter])
+                except BenchError as error:
+                    first = str(error).splitlines()[0]
+                    raise BenchError(f"setting {setting.name!r}:"
+                                     f" {first.removeprefix('ERROR:').strip()}"
+                                     ) from None
+                finally:
+                    alter_system(self.session, parameter,
+                                 self.found["entries"][parameter])
+
+    def apply(self, setting):
+        """Always the same work, whatever was in force before. Returns what
+        in_force() is to answer until the next switch."""
+        for parameter in self.parameters:
+            alter_system(self.session, parameter, setting.values.get(
+                parameter, self.found["entries"][parameter]))
+        if self.parameters:
+            reload(self.session)
+        for key in self.keys:
+            if key == settings.LWLOCK_WAIT:
+                set_lwlock_wait(self.session, setting.values.get(
+                    key, self.found["lwlock_wait"]))
+            elif key.startswith(settings.TRANCHE):
+                tranche = key[len(settings.TRANCHE):]
+                set_lwlock_wait(self.session, setting.values.get(
+                    key, self.found["tranches"][tranche]), tranche)
+            elif key == settings.STRATEGY:
+                set_strategy(self.session, setting.values.get(
+                    key, self.found["strategy"]))
+        now = self.in_force()
+        self._check(setting, now)
+        return now
+
+    def _check(self, setting, now):
+        """Is it what was asked for, and the same as the last time?"""
+        for parameter in self.parameters:
+            value = setting.values.get(parameter)
+            if value is None:
+                expected = self.found["shown"][parameter]
+                if now[parameter] != expected:
+                    raise SomebodyElse(f"{parameter} is {now[parameter]!r},"
+                                       f" was {expected!r}")
+            elif entry(self.session, parameter) != value:
+                raise SomebodyElse(f"{parameter} in postgresql.auto.conf is not"
+                                   f" {value!r}")
+        strategy = setting.values.get(settings.STRATEGY, "auto").lower()
+        if strategy not in ("auto", now.get("strategy")):
+            raise SomebodyElse(f"strategy is {now['strategy']}, not"
+                               f" {strategy}")
+        lasting = {key: value for key, value in now.items()
+                   if key != "generation"}
+        before = self.expected.setdefault(setting.name, lasting)
+        for key, value in lasting.items():
+            if value != before[key]:
+                raise SomebodyElse(f"setting {setting.name!r}: {key} is"
+                                   f" {value!r}, was {before[key]!r}")
+
+    def in_force(self):
+        """Everything by which a setting, or a switch by others, is known."""
+        columns = {key: f"coalesce(current_setting({quote(key)}, true), '')"
+                   for key in self.parameters}
+        for key in self.keys:
+            if key.startswith(settings.TRANCHE):
+                tranche = key[len(settings.TRANCHE):]
+                columns[key] = (
+                    "(SELECT policy || CASE WHEN own THEN ' (own)' ELSE '' END"
+                    " FROM pg_sweep_lwlock_policies WHERE tranche ="
+                    f" {quote(tranche)})")
+        source = ""
+        if self.server.has_sweep:
+            columns |= {name: name for name in
+                        ("strategy", "generation", "lwlock_wait")}
+            source = " FROM pg_sweep_status"
+        if not columns:
+            return {}
+        # by number: a key may be longer than a name of SQL
+        row = self.session.row("SELECT " + ", ".join(
+            f"{column} AS c{i}" for i, column in enumerate(columns.values()))
+            + source)
+        return dict(zip(columns, row.values()))
+
+    def still(self, before):
+        """Nobody has touched it since apply()."""
+        now = self.in_force()
+        for key, value in before.items():
+            if now[key] != value:
+                raise SomebodyElse(self._who(key, value, now[key]))
+
+    def _who(self, key, before, now):
+        text = f"{key} was {before}, is {now}"
+        if key in ("strategy", "generation"):
+            row = self.session.row("SELECT strategy, set_by, set_by_role,"
+                                   " active_since::text FROM pg_sweep_status")
+            who = f" of {row['set_by_role']}" if row["set_by_role"] else ""
+            text = (f"strategy {row['strategy']} was set by {row['set_by']}"
+                    f"{who} at {row['active_since']}")
+        return text
+
