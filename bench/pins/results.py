@@ -84,7 +84,7 @@ class Results(results.Results):
             self.show_queries()
         report.say()
         report.say("ratios: to the stock server in the same round, median of"
-                   f" the {self.args.rounds} rounds [bootstrap interval,"
+                   f" the rounds [bootstrap interval,"
                    f" {stats.SHARE:.0%}]; CPU: time of the backend")
         report.say(f"{self.sides[1].name}: what noise alone does")
 
