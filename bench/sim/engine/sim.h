@@ -35,7 +35,7 @@ typedef int64_t SimTime;		/* picoseconds */
 #define SIM_CACHE_LINE	64		/* what moves between cores */
 
 /* A static variable that all fibers have in common, at no cost */
-#define SIM_COMMON	__attribute__((section(".data.sim_common")))
+#define SIM_COMMON	__attribute__((section("sim_common")))
 
 /* ---- the machine, as its file says; times in ps ---- */
 
@@ -96,9 +96,9 @@ extern int	sim_socket_of_cpu(int cpu);
 
 /* home of a piece of memory, if not a node's number */
 #define SIM_INTERLEAVE		(-1)
-#define SIM_OWNED_BY(fiber) (-2 - (fiber))	/* only that fiber touches it
-											 * (asserted): no checks, no
-											 * transfers */
+#define SIM_OWNED_BY(fiber) (-2 - (fiber))	/* only that fiber writes it
+											 * (asserted); its own accesses
+											 * need not wait for their turn */
 
 /*
  * Zeroed; for ever.  Accesses are counted under the region's name, a string
@@ -110,6 +110,7 @@ extern void *sim_shared_alloc(const char *region, size_t size, size_t align, int
  * Part of a piece under a name of its own, from now on: whole lines only.
  */
 extern void sim_region_name(const char *region, void *start, size_t size);
+extern void sim_region_owner(void *start, size_t size, int fiber);
 extern bool sim_is_shared(const void *address);
 
 /* Starts fetching a line to write it, without waiting (prefetchw) */
@@ -131,7 +132,11 @@ extern int	sim_fibers(void);	/* spawned so far */
  */
 #define SIM_BY_PLACEMENT	(-1)
 #define SIM_NO_CPU			(-2)
+extern void sim_daemon(int fiber);	/* the run ends without its end */
 extern int	sim_spawn(const char *name, void (*fn) (void *), void *arg, int cpu);
+
+/* Called by each fiber before its own function; glue/server.c */
+extern void sim_process_begins(void);
 
 /* ---- time passes ---- */
 
@@ -208,6 +213,11 @@ extern const SimStrategy *sim_strategy(void);
  */
 extern void sim_pool_setup(void);
 extern void sim_bgwriter_spawn(void);
+
+/* To be called around what is one allocation, in place of sim_get_victim() */
+extern void sim_allocations_setup(void);
+extern void sim_allocation_begins(void);
+extern void sim_allocation_ends(void);
 
 /* Counts the allocation, and begins and ends the measurement by it */
 extern struct BufferDesc *sim_get_victim(uint32_t *buf_state);

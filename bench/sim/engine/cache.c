@@ -1,0 +1,500 @@
+/*-------------------------------------------------------------------------
+ *
+ * cache.c
+ *	  What an access to a line of shared memory costs.
+ *
+ * A line has an owner, who may read and write it, or sharers, who may read it.
+ * Everybody else has to ask for it.  Requests are served in the order in which
+ * they come, so each knows at once when it will be served: a line keeps only
+ * the state after the last request, and the CPUs that are to have it before
+ * that remember when (their windows).  A transfer is thus one event, the end
+ * of the wait.
+ *
+ * README.md says what is modelled, and why.
+ *
+ * bench/sim/engine/cache.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define SET_WORDS	(SIM_MAX_CPUS / 64)
+
+/* Sharers of a line that has more than two: one bit a CPU */
+typedef struct SharerSet
+{
+	uint64_t	bits[SET_WORDS];
+	uint32_t	next_free;
+} SharerSet;
+
+static SharerSet *sets;
+static uint32_t nsets;
+static uint32_t sets_allocated;
+static uint32_t free_set;		/* + 1 */
+static int	set_words;			/* in use on this machine */
+
+static SimMachine machine;
+static SimTime hit_cost[4];
+static SimTime transfer[5];		/* by distance */
+static uint32_t llc_lines;		/* 0 = no limit */
+static uint32_t *group_traffic; /* lines brought into a group so far */
+
+typedef enum Distance
+{
+	SAME_CORE,
+	SAME_GROUP,
+	SAME_NODE,
+	SAME_SOCKET,
+	OTHER_SOCKET,
+} Distance;
+
+void
+sim_cache_setup(void)
+{
+	int			groups = 0;
+
+	machine = *sim_machine();
+	hit_cost[SIM_LOAD] = machine.load_hit;
+	hit_cost[SIM_STORE] = machine.store_hit;
+	hit_cost[SIM_RMW] = machine.rmw_hit;
+	hit_cost[SIM_CAS] = machine.cas_hit;
+	transfer[SAME_CORE] = machine.latency_same_core;
+	transfer[SAME_GROUP] = machine.latency_group;
+	transfer[SAME_NODE] = machine.latency_node;
+	transfer[SAME_SOCKET] = machine.latency_socket;
+	transfer[OTHER_SOCKET] = machine.latency_other_socket;
+	llc_lines = Min(machine.llc_bytes / SIM_CACHE_LINE, INT32_MAX);
+	set_words = (sim_ncpus_all + 63) / 64;
+	for (int i = 0; i < sim_ncpus_all; i++)
+		groups = Max(groups, sim_cpu_table[i].group + 1);
+	group_traffic = calloc(groups, sizeof(*group_traffic));
+	if (group_traffic == NULL)
+		sim_fail("out of memory");
+}
+
+/* ---- distances ---- */
+
+static inline Distance
+distance(const SimCpu *a, const SimCpu *b)
+{
+	if (a->group == b->group)
+		return a->core == b->core ? SAME_CORE : SAME_GROUP;
+	if (a->node == b->node)
+		return SAME_NODE;
+	return a->socket == b->socket ? SAME_SOCKET : OTHER_SOCKET;
+}
+
+static SimTime
+memory_latency(const SimCpu *cpu, uint32_t line)
+{
+	int			home = sim_home_node(line);
+
+	if (home == cpu->node)
+		return machine.memory_local;
+	return home / machine.nodes_per_socket == cpu->socket ?
+		machine.memory_socket : machine.memory_other;
+}
+
+/* ---- sharers ---- */
+
+static uint32_t
+new_set(void)
+{
+	uint32_t	n = free_set;
+
+	if (n != 0)
+	{
+		free_set = sets[n - 1].next_free;
+		memset(sets[n - 1].bits, 0, sizeof(sets[0].bits));
+		return n - 1;
+	}
+	if (nsets == sets_allocated)
+	{
+		sets_allocated = Max(1024, sets_allocated * 2);
+		sets = realloc(sets, sets_allocated * sizeof(*sets));
+		if (sets == NULL)
+			sim_fail("out of memory");
+	}
+	memset(&sets[nsets], 0, sizeof(*sets));
+	return nsets++;
+}
+
+static void
+clear_sharers(SimLine *line)
+{
+	if (line->nsharers > 2)
+	{
+		sets[line->sharers.set].next_free = free_set;
+		free_set = line->sharers.set + 1;
+	}
+	line->nsharers = 0;
+}
+
+static inline bool
+is_sharer(const SimLine *line, int cpu)
+{
+	if (line->nsharers > 2)
+		return (sets[line->sharers.set].bits[cpu / 64] >> (cpu % 64)) & 1;
+	return (line->nsharers >= 1 && line->sharers.cpu[0] == cpu) ||
+		(line->nsharers == 2 && line->sharers.cpu[1] == cpu);
+}
+
+/* cpu is none yet */
+static void
+add_sharer(SimLine *line, int cpu)
+{
+	if (line->nsharers < 2)
+		line->sharers.cpu[line->nsharers] = cpu;
+	else
+	{
+		if (line->nsharers == 2)
+		{
+			int			a = line->sharers.cpu[0];
+			int			b = line->sharers.cpu[1];
+			uint32_t	set = new_set();
+
+			sets[set].bits[a / 64] |= UINT64_C(1) << (a % 64);
+			sets[set].bits[b / 64] |= UINT64_C(1) << (b % 64);
+			line->sharers.set = set;
+		}
+		sets[line->sharers.set].bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+	}
+	line->nsharers++;
+}
+
+/*
+ * Distances of the nearest and the farthest sharer but cpu itself, which must
+ * have one.
+ */
+static void
+sharer_distances(const SimLine *line, int cpu, Distance *nearest, Distance *farthest)
+{
+	const SimCpu *me = &sim_cpu_table[cpu];
+
+	*nearest = OTHER_SOCKET;
+	*farthest = SAME_CORE;
+	if (line->nsharers <= 2)
+	{
+		for (int i = 0; i < line->nsharers; i++)
+		{
+			Distance	d;
+
+			if (line->sharers.cpu[i] == cpu)
+				continue;
+			d = distance(me, &sim_cpu_table[line->sharers.cpu[i]]);
+			*nearest = Min(*nearest, d);
+			*farthest = Max(*farthest, d);
+		}
+		return;
+	}
+	for (int w = 0; w < set_words; w++)
+	{
+		uint64_t	bits = sets[line->sharers.set].bits[w];
+
+		if (w == cpu / 64)
+			bits &= ~(UINT64_C(1) << (cpu % 64));
+		for (; bits != 0; bits &= bits - 1)
+		{
+			Distance	d = distance(me, &sim_cpu_table[w * 64 + __builtin_ctzll(bits)]);
+
+			*nearest = Min(*nearest, d);
+			*farthest = Max(*farthest, d);
+		}
+		if (*nearest == SAME_CORE && *farthest == OTHER_SOCKET)
+			break;
+	}
+}
+
+/* ---- windows ---- */
+
+static SimWindow *
+find_window(SimCpu *cpu, uint32_t line)
+{
+	for (int i = 0; i < SIM_WINDOWS; i++)
+		if (cpu->windows[i].line == line + 1)
+			return &cpu->windows[i];
+	return NULL;
+}
+
+static void
+add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime from)
+{
+	SimWindow  *window = find_window(cpu, line);
+
+	if (window == NULL)
+		window = &cpu->windows[cpu->next_window++ % SIM_WINDOWS];
+	window->line = line + 1;
+	window->exclusive = exclusive;
+	window->from = from;
+	window->until = from + machine.keep_ps;
+}
+
+/* ---- the last-level cache ---- */
+
+/*
+ * Has so much come into the group since the line was touched last that it is in
+ * memory only?
+ */
+static inline bool
+is_evicted(const SimLine *line, const SimCpu *at)
+{
+	return llc_lines != 0 &&
+		(uint32_t) (group_traffic[at->group] - line->touched) > llc_lines;
+}
+
+static inline void
+touch(SimLine *line, const SimCpu *at)
+{
+	line->touched = group_traffic[at->group];
+}
+
+void
+sim_cache_traffic(int cpu, int64_t bytes)
+{
+	group_traffic[sim_cpu_table[cpu].group] += bytes / SIM_CACHE_LINE;
+}
+
+/* ---- requests ---- */
+
+static void
+account(const SimLine *line, SimTime busy)
+{
+	SimCounts  *counts = &sim_counts[line->region];
+
+	counts->transfers++;
+	counts->busy += busy;
+}
+
+/*
+ * Ask for the line to write it.  Returns when it comes.
+ */
+static SimTime
+request_exclusive(SimLine *line, int cpu)
+{
+	SimCpu	   *me = &sim_cpu_table[cpu];
+	uint32_t	number = line - sim_lines;
+	SimTime		start = Max(sim_me->clock, line->free_at);
+	SimTime		latency = 0;
+
+	if (line->owner != 0)
+	{
+		const SimCpu *owner = &sim_cpu_table[line->owner - 1];
+
+		latency = is_evicted(line, owner) ?
+			memory_latency(me, number) : transfer[distance(me, owner)];
+	}
+	else if (line->nsharers != 0)
+	{
+		Distance	nearest;
+		Distance	farthest;
+
+		if (line->nsharers > is_sharer(line, cpu))
+		{
+			sharer_distances(line, cpu, &nearest, &farthest);
+			latency = transfer[farthest];
+		}
+		if (!is_sharer(line, cpu) &&
+			is_evicted(line, &sim_cpu_table[cpu]))
+			latency = Max(latency, memory_latency(me, number));
+		clear_sharers(line);
+	}
+	else
+		latency = memory_latency(me, number);
+
+	group_traffic[me->group]++;
+	touch(line, me);
+	line->owner = cpu + 1;
+	line->free_at = line->read_at = start + latency + machine.keep_ps;
+	add_window(me, number, true, start + latency);
+	account(line, latency + machine.keep_ps);
+	return start + latency;
+}
+
+/*
+ * Ask for the line to read it.  Readers that wait are served together.
+ */
+static SimTime
+request_shared(SimLine *line, int cpu)
+{
+	SimCpu	   *me = &sim_cpu_table[cpu];
+	uint32_t	number = line - sim_lines;
+	SimTime		start = Max(sim_me->clock, line->read_at);
+	SimTime		latency;
+
+	if (line->owner == 0 && line->nsharers == 0)
+		return request_exclusive(line, cpu);	/* nobody has it: why share */
+
+	if (line->owner != 0)
+	{
+		const SimCpu *owner = &sim_cpu_table[line->owner - 1];
+
+		latency = transfer[distance(me, owner)];
+		if (is_evicted(line, owner))
+		{
+			line->owner = 0;
+			return request_exclusive(line, cpu);
+		}
+		add_sharer(line, line->owner - 1);
+		line->owner = 0;
+	}
+	else
+	{
+		Distance	nearest;
+		Distance	farthest;
+
+		sharer_distances(line, cpu, &nearest, &farthest);
+		latency = transfer[nearest];
+		if (is_evicted(line, me) && latency > machine.memory_local)
+			latency = memory_latency(me, number);
+	}
+	add_sharer(line, cpu);
+	group_traffic[me->group]++;
+	touch(line, me);
+	line->free_at = Max(line->free_at, start + latency);
+	add_window(me, number, false, start + latency);
+	account(line, latency);
+	return start + latency;
+}
+
+/*
+ * The fiber goes on when the line is there.
+ */
+static void
+wait_until(SimLine *line, SimTime when)
+{
+	SimTime		wait = when - sim_me->clock;
+
+	if (wait <= 0)
+		return;
+	sim_me->stall += wait;
+	sim_counts[line->region].stall += wait;
+	sim_me->clock = when;
+	if (when > sim_limit)
+		sim_yield();
+}
+
+/*
+ * A locked instruction, or a fence, ends when all stores before it have.
+ */
+static void
+drain_stores(SimLine *line)
+{
+	if (sim_me->drained_at > sim_me->clock)
+		wait_until(line, sim_me->drained_at);
+}
+
+void
+sim_fence(void)
+{
+	drain_stores(&sim_lines[0]);
+	sim_me->clock += machine.rmw_hit;
+}
+
+/*
+ * The line is there from then on: a store goes to the store buffer, all else
+ * waits.
+ */
+static void
+arrives(SimLine *line, SimAccess what, SimTime when)
+{
+	if (what == SIM_STORE)
+		sim_me->drained_at = Max(sim_me->drained_at, when);
+	else
+		wait_until(line, when);
+}
+
+static void
+miss(SimLine *line, SimAccess what, int cpu)
+{
+	SimCpu	   *me = &sim_cpu_table[cpu];
+	SimWindow  *window = find_window(me, line - sim_lines);
+
+	if (window != NULL && sim_me->clock <= window->until &&
+		(window->exclusive || what == SIM_LOAD))
+	{
+		arrives(line, what, window->from);
+		return;
+	}
+	if (what == SIM_LOAD)
+	{
+		if (is_sharer(line, cpu))
+		{
+			if (llc_lines == 0)
+				return;
+			if (!is_evicted(line, me))
+			{
+				touch(line, me);
+				return;
+			}
+			wait_until(line, sim_me->clock + memory_latency(me, line - sim_lines));
+			group_traffic[me->group]++;
+			touch(line, me);
+			return;
+		}
+		wait_until(line, request_shared(line, cpu));
+		return;
+	}
+	arrives(line, what, request_exclusive(line, cpu));
+}
+
+/*
+ * An access that is not known to be a hit, or not known to be this fiber's turn.
+ */
+void
+sim_access_slow(SimLine *line, SimAccess what)
+{
+	int			cpu = sim_me->cpu - 1;
+
+	if (what >= SIM_RMW)
+		drain_stores(line);
+	if (line->fiber != sim_me->number)
+	{
+		if (sim_me->clock > sim_limit)
+			sim_yield();
+		if (line->fiber != 0 && what != SIM_LOAD)
+			sim_fail("fiber %d writes what only fiber %d may: region %s",
+					 sim_self(), line->fiber - 1, sim_region_of(line->region));
+	}
+	cpu = sim_me->cpu - 1;
+	if (line->owner != cpu + 1)
+		miss(line, what, cpu);
+	else if (is_evicted(line, &sim_cpu_table[cpu]))
+	{
+		line->owner = 0;
+		arrives(line, what, request_exclusive(line, cpu));
+	}
+	else
+	{
+		touch(line, &sim_cpu_table[cpu]);
+		if (sim_me->clock < line->free_at - machine.keep_ps)
+			arrives(line, what, line->free_at - machine.keep_ps);
+	}
+	sim_me->clock += hit_cost[what];
+}
+
+void
+sim_prefetch_for_write(const volatile void *address)
+{
+	size_t		offset = (const volatile char *) address - (volatile char *) sim_arena;
+	SimLine    *line;
+	int			cpu;
+
+	if (offset >= SIM_ARENA_BYTES)
+		return;
+	line = &sim_lines[offset >> SIM_LINE_SHIFT];
+	if (line->region == 0)
+		return;					/* outside of anything */
+	if (sim_me->clock > sim_limit)
+		sim_yield();
+	cpu = sim_me->cpu - 1;
+	if (line->owner != cpu + 1)
+	{
+		SimWindow  *window = find_window(&sim_cpu_table[cpu], line - sim_lines);
+
+		if (window == NULL || !window->exclusive || sim_me->clock > window->until)
+			(void) request_exclusive(line, cpu);
+	}
+}

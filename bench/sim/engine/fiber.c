@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * fiber.c
+ *	  Fibers: stacks, switches, and the private variables of a process.
+ *
+ * The build puts the static variables of the files that are played into two
+ * sections.  Small ones are each fiber's own: they are exchanged at a switch.
+ * Large ones would cost too much for that, and need not be: they are made
+ * before the start and only read, or belong to the one background writer.  That
+ * is checked: a fiber that touches what another one has written ends the run.
+ *
+ * bench/sim/engine/fiber.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifndef __x86_64__
+#include <ucontext.h>
+#endif
+
+#include "engine.h"
+
+/*
+ * The deepest stack is the balancer's, some 130 kB of plan and transportation
+ * problem; what is not touched takes no memory.
+ */
+#define STACK_SIZE	(512 * 1024)
+
+/* Of these sections; the linker makes the names */
+extern char __start_sim_private[] __attribute__((weak));
+extern char __stop_sim_private[] __attribute__((weak));
+extern char __start_sim_large[] __attribute__((weak));
+extern char __stop_sim_large[] __attribute__((weak));
+
+char	   *sim_large_start;
+size_t		sim_large_size;
+
+static size_t private_size;
+
+/* Who has written each line of sim_large since the start, + 1 */
+#define LARGE_GRAIN	64
+static uint16_t *large_writer;
+
+void
+sim_fiber_setup(void)
+{
+	private_size = __stop_sim_private - __start_sim_private;
+	sim_large_start = __start_sim_large;
+	sim_large_size = __stop_sim_large - __start_sim_large;
+	large_writer = calloc(sim_large_size / LARGE_GRAIN + 1, sizeof(*large_writer));
+	if (large_writer == NULL)
+		sim_fail("out of memory");
+}
+
+void
+sim_large_touched(const char *address, bool write)
+{
+	size_t		offset = address - sim_large_start;
+	uint16_t   *writer = &large_writer[offset / LARGE_GRAIN];
+
+	if (*writer == sim_me->number)
+		return;
+	if (*writer != 0)
+		sim_fail("fibers %d and %d share the static variable at sim_large + %zu: "
+				 "it must be listed in PRIVATE of bench/sim/lib/build.py",
+				 *writer - 1, sim_self(), offset);
+	if (write)
+		*writer = sim_me->number;
+}
+
+/* ---- switches ---- */
+
+#ifdef __x86_64__
+
+static void *main_sp;
+
+/*
+ * Save what a called function must, change stacks, and return to where the other
+ * one left.  Floating-point control words are the same everywhere.
+ */
+__asm__(
+	".text\n"
+	".p2align 4\n"
+	".type switch_stacks, @function\n"
+	"switch_stacks:\n"
+	"	pushq %rbp\n"
+	"	pushq %rbx\n"
+	"	pushq %r12\n"
+	"	pushq %r13\n"
+	"	pushq %r14\n"
+	"	pushq %r15\n"
+	"	movq %rsp, (%rdi)\n"
+	"	movq %rsi, %rsp\n"
+	"	popq %r15\n"
+	"	popq %r14\n"
+	"	popq %r13\n"
+	"	popq %r12\n"
+	"	popq %rbx\n"
+	"	popq %rbp\n"
+	"	ret\n"
+	".size switch_stacks, .-switch_stacks\n"
+);
+extern void switch_stacks(void **save, void *to) __asm__("switch_stacks");
+
+#define SAVED_REGISTERS 6
+
+static void
+fiber_begins(void)
+{
+	sim_process_begins();
+	sim_me->fn(sim_me->arg);
+	sim_fiber_ended();
+}
+
+static void *
+first_frame(char *stack)
+{
+	void	  **sp = (void **) (stack + STACK_SIZE);
+
+	*--sp = NULL;				/* alignment, as after a call */
+	*--sp = (void *) fiber_begins;
+	for (int i = 0; i < SAVED_REGISTERS; i++)
+		*--sp = NULL;
+	return sp;
+}
+
+#define change(from, to)	switch_stacks((from) ? &(from)->sp : &main_sp, \
+										  (to) ? (to)->sp : main_sp)
+
+#else
+
+static ucontext_t main_context;
+
+static void
+fiber_begins(void)
+{
+	sim_process_begins();
+	sim_me->fn(sim_me->arg);
+	sim_fiber_ended();
+}
+
+static void *
+first_frame(char *stack)
+{
+	ucontext_t *context = malloc(sizeof(*context));
+
+	if (context == NULL || getcontext(context) != 0)
+		sim_fail("out of memory");
+	context->uc_stack.ss_sp = stack;
+	context->uc_stack.ss_size = STACK_SIZE;
+	context->uc_link = NULL;
+	makecontext(context, fiber_begins, 0);
+	return context;
+}
+
+#define change(from, to)	((void) swapcontext((from) ? (from)->sp : &main_context, \
+												(to) ? (to)->sp : &main_context))
+
+#endif
+
+/*
+ * A stack with a page before it that nobody may touch, and the private variables
+ * as they are now.
+ */
+void
+sim_fiber_create(SimFiber *fiber)
+{
+	size_t		page = sysconf(_SC_PAGESIZE);
+	char	   *stack = mmap(NULL, STACK_SIZE + page, PROT_READ | PROT_WRITE,
+							 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	fiber->private_image = malloc(private_size + 1);
+	if (stack == MAP_FAILED || fiber->private_image == NULL ||
+		mprotect(stack, page, PROT_NONE) != 0)
+		sim_fail("out of memory for the stack of fiber %d", fiber->number - 1);
+	memcpy(fiber->private_image, __start_sim_private, private_size);
+	fiber->sp = first_frame(stack + page);
+}
+
+/*
+ * NULL is main, whose private variables are kept, too.
+ */
+void
+sim_fiber_switch(SimFiber *to)
+{
+	static char *main_image;
+	SimFiber   *from = sim_me;
+
+	if (main_image == NULL)
+		main_image = malloc(private_size + 1);
+	memcpy(from ? from->private_image : main_image, __start_sim_private, private_size);
+	memcpy(__start_sim_private, to ? to->private_image : main_image, private_size);
+	sim_me = to;
+	change(from, to);
+}

@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ *
+ * main.c
+ *	  One run: read the configuration, play it, report.
+ *
+ * bench/sim/engine/main.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine.h"
+
+/* Made by the build: checksums of the sources that are played */
+extern const char *const sim_sources[];
+
+static void
+print_version(void)
+{
+	for (int i = 0; sim_sources[i] != NULL; i++)
+		printf("%s\n", sim_sources[i]);
+	for (int i = 0; sim_loads[i] != NULL; i++)
+		printf("load %s\n", sim_loads[i]->name);
+	for (int i = 0; sim_strategies[i] != NULL; i++)
+		printf("strategy %s\n", sim_strategies[i]->name);
+}
+
+static const SimLoad *
+find_load(void)
+{
+	const char *name = sim_config_text("load", NULL);
+
+	for (int i = 0; sim_loads[i] != NULL; i++)
+		if (strcmp(sim_loads[i]->name, name) == 0)
+			return sim_loads[i];
+	sim_fail("there is no load \"%s\"", name);
+}
+
+int
+main(int argc, char **argv)
+{
+	const SimLoad *load;
+
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+	{
+		print_version();
+		return 0;
+	}
+	if (argc > 1)
+		sim_fail("usage: sim < configuration, or sim --version");
+
+	sim_config_read();
+	sim_machine_setup();
+	sim_arena_setup();
+	sim_fiber_setup();
+	sim_schedule_setup();
+	sim_cache_setup();
+	load = find_load();
+	load->setup();
+	sim_config_check();
+	sim_schedule_run();
+	if (load->report != NULL)
+		load->report();
+	sim_report();
+	return 0;
+}

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Builds the simulator: build/bench/sim/VARIANT/sim.
+
+What is played (the strategies, where they are in extension/, what is restated,
+loads, and what stands in for the server) is compiled as the server compiles it,
+with -fsanitize=thread, so that the compiler calls the engine for each access.
+The engine itself is compiled without. A variant is an optimization level of
+the engine; what is played always has the server's, because that is part of
+what is simulated."""
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+SIM = Path(__file__).resolve().parents[1]
+ROOT = SIM.parents[1]
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "bench"))
+
+from lib import paths  # noqa: E402
+from lib.paths import BenchError  # noqa: E402
+
+EXTENSION = ROOT / "extension"
+EXTENSION_FILES = ("sweep/auto.c", "sweep/balance.c", "sweep/batched.c",
+                   "sweep/free.c", "sweep/lru.c", "sweep/partitioned.c",
+                   "sweep/partitions.c", "sweep/plan.c", "sweep/stock.c",
+                   "sweep/sweep.c", "sweep/transport.c", "sweep/walk.c",
+                   "shmem.c", "slot.c", "stats.c")
+# Files of the server that are played as they are.
+SERVER_FILES = ("src/backend/storage/lmgr/s_lock.c",)
+
+# Of bench/sim/{restated,glue,loads}, files not ready to be built.
+LEFT_OUT = {"lwlock.c", "lwlock_v2.c", "replay.c"}
+
+# What GCC calls the pass that tells of accesses; volatile ones by other names.
+PLAYED_FLAGS = ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
+                "--param=tsan-instrument-func-entry-exit=0",
+                "-fsanitize-coverage=trace-pc", "-fdata-sections",
+                "-fno-pie", "-U_FORTIFY_SOURCE", "-Wno-tsan")
+ENGINE_FLAGS = ("-g", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter",
+                "-Wno-sign-compare", "-Werror", "-fno-pie",
+                "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
+
+# Static variables larger than this are not exchanged when another fiber goes on
+# (engine/fiber.c), but for those that are each process' own:
+PRIVATE_BYTES = 64
+PRIVATE = {"held_lwlocks"}
+
+
+def source_tree():
+    """The patched server's sources, for the files of it that are played."""
+    tree = Path(os.environ.get("SWEEP_SERVER_SOURCE")
+                or ROOT / "build" / "18" / "src-patched")
+    if not (tree / SERVER_FILES[0]).is_file():
+        raise BenchError(f"{tree / SERVER_FILES[0]} is missing:"
+                         " run make server")
+    return tree
+
+
+def run(command, what):
+    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    if done.returncode != 0:
+        raise BenchError(f"{what} failed:\n{done.stdout.strip()}")
+    return done.stdout
+
+
+def check_compiler(cc):
+    """GCC 11 or newer, with what the simulator is built on."""
+    try:
+        version = run([*cc, "--version"], " ".join(cc)).splitlines()[0]
+        tried = subprocess.run(
+            [*cc, *PLAYED_FLAGS, "-S", "-o", "-", "-x", "c", "-"],
+            input="extern volatile int x; int f(void) { return x; }\n",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except FileNotFoundError:
+        raise BenchError(f"{cc[0]} is missing: install gcc, or set CC") from None
+    if (tried.returncode != 0
+            or "__tsan_volatile_read4" not in tried.stdout
+            or "__sanitizer_cov_trace_pc" not in tried.stdout):
+        raise BenchError(
+            f"{' '.join(cc)} cannot build the simulator: it needs"
+            " -fsanitize=thread with --param=tsan-distinguish-volatile=1, and"
+            " -fsanitize-coverage=trace-pc, as GCC 11 and newer have them")
+    return version
+
+
+def digest(*parts):
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part if isinstance(part, bytes) else str(part).encode())
+        sha.update(b"\0")
+    return sha.hexdigest()
+
+
+def sha256_file(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def dependencies(obj):
+    """Files that an object was made of, as the compiler wrote them down."""
+    made = obj.with_suffix(".d")
+    if not made.exists():
+        return None
+    text = made.read_text().replace("\\\n", " ")
+    return sorted(set(text.split(":", 1)[1].split()))
+
+
+class Build:
+    def __init__(self, server, level, out):
+        self.cc = shlex.split(os.environ.get("CC") or "gcc")
+        self.version = check_compiler(self.cc)
+        self.level = level
+        self.out = out
+        self.tree = source_tree()
+        includes = [SIM / "include", SIM, EXTENSION,
+                    server.config("includedir-server")]
+        self.includes = [f"-I{path}" for path in includes]
+        self.server_flags = [
+            flag for flag in shlex.split(server.config("cppflags"))
+            + shlex.split(server.config("cflags"))
+            if not flag.startswith("-fpch")]
+        self.objects = []
+        self.seen = set()
+
+    def object(self, source, flags, after=None):
+        """Compile a file, unless what it was made of is as it was."""
+        obj = self.out / (re.sub(r"[^A-Za-z0-9]+", "_",
+                                 os.path.relpath(source, ROOT)) + ".o")
+        command = [*self.cc, *flags, "-MD", "-c", str(source), "-o", str(obj)]
+        stamp = obj.with_suffix(".key")
+        if not self.unchanged(obj, stamp, command):
+            run(command, f"compiling {os.path.relpath(source, ROOT)}")
+            if after is not None:
+                after(obj)
+            stamp.write_text(self.key(obj, command))
+        self.seen.update(dependencies(obj))
+        self.objects.append(obj)
+
+    def key(self, obj, command):
+        return digest(self.version, sha256_file(__file__), *command,
+                      *(sha256_file(path) for path in dependencies(obj)))
+
+    def unchanged(self, obj, stamp, command):
+        if not (obj.exists() and stamp.exists() and dependencies(obj)):
+            return False
+        if not all(os.path.exists(path) for path in dependencies(obj)):
+            return False
+        return stamp.read_text() == self.key(obj, command)
+
+    def played(self, source, *flags):
+        # The path is in messages of the server (__FILE__), which are played
+        self.object(source, [*self.server_flags, *PLAYED_FLAGS,
+                             *self.includes, "-include", "sim_shim.h",
+                             "-Werror", *flags], separate_variables)
+
+    def engine(self, source):
+        self.object(source, [*ENGINE_FLAGS, f"-{self.level}", f"-I{SIM}"])
+
+    def sources(self):
+        """What is played, with checksums; for sim --version."""
+        lines = [f"compiler {self.version}", f"engine {self.level}"]
+        for path in sorted(map(Path, self.seen)):
+            for label, top in (("extension", EXTENSION), ("server", self.tree)):
+                if path.is_absolute() and path.is_relative_to(top):
+                    lines.append(f"{label} {path.relative_to(top)}"
+                                 f" {sha256_file(path)}")
+        made = self.out / "sources.c"
+        text = "extern const char *const sim_sources[];\n" \
+            "const char *const sim_sources[] = {\n" + "".join(
+                f'\t"{line}",\n' for line in lines) + "\t0\n};\n"
+        if not made.exists() or made.read_text() != text:
+            made.write_text(text)
+        self.object(made, ["-O0", "-fno-pie"])
+
+    def all(self):
+        for name in EXTENSION_FILES:
+            self.played(EXTENSION / name, "-DSIM_EXTENSION")
+        for name in SERVER_FILES:
+            self.played(self.tree / name)
+        for folder in ("restated", "glue", "loads"):
+            for source in sorted((SIM / folder).glob("*.c")):
+                if source.name not in LEFT_OUT:
+                    self.played(source, "-DSIM_EXTENSION")
+        for source in sorted((SIM / "engine").glob("*.c")):
+            self.engine(source)
+        self.sources()
+        binary = self.out / "sim"
+        stamp = self.out / "sim.key"
+        key = digest(*self.cc, *(sha256_file(obj) for obj in self.objects))
+        if not (binary.exists() and stamp.exists()
+                and stamp.read_text() == key):
+            new = self.out / "sim.new"
+            run([*self.cc, "-no-pie", "-o", new, *self.objects, "-lm"],
+                "linking the simulator")
+            os.replace(new, binary)
+            stamp.write_text(key)
+        return binary
+
+
+def separate_variables(obj):
+    """Put static variables where engine/fiber.c looks for them: each is in a
+    section of its own (-fdata-sections), which gets another name."""
+    renames = []
+    for line in run(["objdump", "-h", "-w", obj], "objdump").splitlines():
+        fields = line.split()
+        if len(fields) < 3 or not fields[0].isdigit():
+            continue
+        name, size = fields[1], int(fields[2], 16)
+        if size == 0 or not re.match(r"\.(data|bss)\b", name):
+            continue
+        if name.startswith(".data.rel.ro"):
+            continue            # constant
+        variable = re.sub(r"\.\d+$", "", name).split(".")[-1]
+        large = size > PRIVATE_BYTES and variable not in PRIVATE
+        renames += ["--rename-section",
+                    f"{name}={'sim_large' if large else 'sim_private'}"
+                    ",alloc,load,data,contents"]
+    if renames:
+        run(["objcopy", *renames, obj], "objcopy")
+
+
+def build(level="O2", server=None):
+    """Build a variant, if anything has changed; returns the binary's path."""
+    if server is None:
+        server = paths.Server("patched", ROOT / "build" / "18" / "release")
+    out = paths.BENCH / "sim" / level
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return Build(server, level, out).all()
+
+
+def simulator():
+    return build()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="build.py", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--level", choices=("O0", "O2"), default="O2",
+                        help="optimization of the engine; default O2")
+    parser.add_argument("--patched", metavar="PREFIX",
+                        default=ROOT / "build" / "18" / "release",
+                        help="install prefix of the patched server"
+                             " (default: build/18/release)")
+    args = parser.parse_args()
+    try:
+        print(build(args.level, paths.Server("patched", args.patched)))
+    except BenchError as error:
+        sys.exit(f"build.py: {error}")
+
+
+if __name__ == "__main__":
+    paths.be_plain_user()
+    main()

@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * alloc.c
+ *	  Backends that allocate victims in a loop, and do nothing else: what
+ *	  bench/alloc does in a real server (test/modules/sweep_alloc).
+ *
+ * load.usage		0 .. 5, default 0: usage count that each victim is given back
+ *					with, and that all buffers have at the start
+ * load.work_ps		0 .. 1 s, default 0: private work between two allocations
+ *
+ * bench/sim/loads/alloc.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/buf_internals.h"
+
+static uint32 usage_bits;
+static SimTime work;
+
+static void
+backend(void *arg)
+{
+	for (;;)
+	{
+		BufferDesc *buf;
+		uint32		buf_state;
+
+		sim_allocation_begins();
+		buf = sim_strategy()->get_victim(&buf_state);
+		UnlockBufHdr(buf, buf_state | usage_bits);
+		sim_allocation_ends();
+		if (work > 0)
+			sim_work(work);
+	}
+}
+
+static void
+setup(void)
+{
+	int			backends = sim_backends();
+
+	usage_bits = sim_config_int("load.usage", 0, BM_MAX_USAGE_COUNT, 0) << BUF_USAGECOUNT_SHIFT;
+	work = sim_config_int("load.work_ps", 0, SIM_S, 0);
+	sim_pool_setup();
+	for (int i = 0; i < NBuffers; i++)
+		pg_atomic_write_u32(&GetBufferDescriptor(i)->state, BM_TAG_VALID | BM_VALID | usage_bits);
+	for (int i = 0; i < backends; i++)
+		sim_spawn("backend", backend, NULL, SIM_BY_PLACEMENT);
+	sim_bgwriter_spawn();
+}
+
+const SimLoad sim_load_alloc = {"alloc", setup, NULL};

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * loads.c
+ *	  The loads that there are.
+ *
+ * bench/sim/loads/loads.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "engine/sim.h"
+
+extern const SimLoad sim_load_alloc;
+extern const SimLoad sim_load_counters;
+extern const SimLoad sim_load_pgbench;
+extern const SimLoad sim_load_scans;
+
+const SimLoad *const sim_loads[] = {
+	&sim_load_alloc,
+	&sim_load_counters,
+	&sim_load_pgbench,
+	&sim_load_scans,
+	NULL
+};
