@@ -106,7 +106,7 @@ def analyse(blocks, names, configuration, seed=0):
     settings, the first of which is the baseline.
 
     The verdicts on the headline are a family of tests of their own, one a setting;
-    all others are another one."""
+    so are, for each setting, those on all other metrics."""
     baseline = names[0]
     comparisons = {}
     for metric in METRICS.values():
@@ -114,10 +114,10 @@ def analyse(blocks, names, configuration, seed=0):
             comparisons[metric.name, name] = Comparison(
                 log_ratios(blocks, metric, name, baseline), seed)
     adjusted = {}
-    for headline in (True, False):
-        family = [key for key, comparison in comparisons.items()
-                  if comparison.p is not None
-                  and (key[0] == HEADLINE) == headline]
+    for family in ([(HEADLINE, name) for name in names[1:]],
+                   *([(metric, name) for metric in METRICS
+                      if metric != HEADLINE] for name in names[1:])):
+        family = [key for key in family if comparisons[key].p is not None]
         adjusted |= zip(family, holm([comparisons[key].p for key in family]))
     return [row(blocks, metric, name, baseline, configuration,
                 comparisons.get((metric.name, name)),

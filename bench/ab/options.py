@@ -14,12 +14,14 @@ import pgbench_load
 import settings
 
 MINUTES = 5.0
-SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 1.8
+SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 2.3
 # A backend reports to pg_stat_database once a second: what comes later than that
-# after a switch was done after it.
+# after a switch was done after it. What is reported in a slice is of a second
+# more or less than that, which is the less noise the longer the slice is.
 REPORT_SECONDS = 1.0
+SLICE_SECONDS_ATTACHED = 10.0
 SETTLE_SECONDS = REPORT_SECONDS + 0.1
-BLOCKS_QUICK = 6
+BLOCKS_QUICK = 10
 BLOCKS_MOST = 100000
 SLICE_LEAST = 0.2
 CLIENTS = 8
@@ -89,12 +91,13 @@ def parser():
     add("--minutes", type=float, help=f"in all; default {MINUTES:g}")
     add("--blocks", type=int, metavar="N", help="instead of --minutes")
     add("--slice", type=float, metavar="SECONDS",
-        help=f"of a setting; default {SLICE_SECONDS:g}")
+        help=f"of a setting; default {SLICE_SECONDS:g}; attached:"
+             f" {SLICE_SECONDS_ATTACHED:g}")
     add("--settle", type=float, metavar="SECONDS",
         help="of each slice, thrown away; default"
              f" {SETTLE_SECONDS:g}, or half of a short slice")
     add("--quick", action="store_true",
-        help="half a minute: shows what it does")
+        help="a minute: shows what it does")
     add("--seed", type=int, help="of the order; default: drawn, and printed")
     group = result.add_argument_group("what is left")
     add = group.add_argument
@@ -173,7 +176,8 @@ def check_load(args):
 
 def check_plan(args):
     if args.slice is None:
-        args.slice = SLICE_SECONDS_QUICK if args.quick else SLICE_SECONDS
+        args.slice = (SLICE_SECONDS_ATTACHED if args.attach else
+                      SLICE_SECONDS_QUICK if args.quick else SLICE_SECONDS)
     if args.slice < SLICE_LEAST:
         raise BenchError(f"--slice must be {SLICE_LEAST} s at least")
     if args.settle is None:

@@ -6,6 +6,7 @@ import os
 
 from lib.paths import BenchError
 
+from analysis import NONE_SHOWN
 from metrics import HEADLINE, METRICS
 
 GREY = "#777777"
@@ -13,6 +14,9 @@ COLOURS = (GREY, "#1b6ca8", "#e08e0b", "#2a9d4b", "#c0392b", "#7d3c98")
 WIDTH = 9.0                     # inches
 ROW_HEIGHT = 0.3
 TIMELINE_HEIGHT = 2.8
+# Of the axis of ratios: from 1 / this to this
+LEAST_SPREAD, MOST_SPREAD = 1.05, 4.0
+TICKS = (0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 4)
 SPREAD = 0.5                    # of the bars of several settings in a row
 
 
@@ -51,52 +55,69 @@ def write(directory, scratch, rows, names, slices, title):
 
 
 def draw_ratios(axes, rows, names, shown):
-    axes.axvline(1, color=GREY, linewidth=1)
     others = names[1:]
+    axes.set_xscale("log")
+    axes.axvline(1, color=GREY, linewidth=1)
+    rows = {(row["metric"], row["side"]): row for row in rows
+            if row["ratio_low"] is not None}
+    spread = max([LEAST_SPREAD, *(edge for row in rows.values() for edge in
+                                  (row["ratio_high"], 1 / row["ratio_low"]))])
+    spread = min(MOST_SPREAD, spread * 1.03)
     for i, name in enumerate(others):
         shift = (i - (len(others) - 1) / 2) * SPREAD / max(1, len(others) - 1)
         colour = COLOURS[(i + 1) % len(COLOURS)]
+        axes.plot([], [], "o", color=colour, label=name)
         for place, metric in enumerate(shown):
-            row = next(row for row in rows if row["metric"] == metric.name
-                       and row["side"] == name)
-            if row["ratio_low"] is None:
-                continue
-            sure = row["verdict"] not in (None, "no difference shown")
-            axes.plot([row["ratio_low"], row["ratio_high"]],
-                      [place + shift] * 2, color=colour, linewidth=2)
-            axes.plot([row["ratio"]], [place + shift], "o", color=colour,
-                      markerfacecolor=colour if sure else "white",
-                      label=name if place == 0 else None)
+            if (metric.name, name) in rows:
+                draw_row(axes, rows[metric.name, name], place + shift, colour,
+                         spread)
     arrows = {"higher": " \N{RIGHTWARDS ARROW}", "lower":
               " \N{LEFTWARDS ARROW}", None: ""}
-    titles = [("latency, " if metric.title[0].isdigit() else "")
+    titles = [("latency, ms: " if metric.title[0].isdigit() else "")
               + metric.title + arrows[metric.better] for metric in shown]
     axes.set_yticks(range(len(shown)), titles)
-    axes.invert_yaxis()
-    low, high = axes.get_xlim()
-    if low > 0 and high / low > 3:
-        axes.set_xscale("log")
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlim(1 / spread, spread)
+    ticks = [tick for tick in TICKS if 1 / spread <= tick <= spread]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
     axes.grid(axis="x", color="#dddddd")
     axes.set_axisbelow(True)
     axes.set_xlabel(f"ratio to {names[0]}, 95 %; arrow: better;"
                     " filled: a difference is shown")
-    if shown:
-        axes.legend(loc="best", fontsize=8)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4,
+                fontsize=8, frameon=False)
+
+
+def draw_row(axes, row, y, colour, spread):
+    """What is beyond the edge is a triangle there; the number tells."""
+    sure = row["verdict"] not in (None, NONE_SHOWN)
+
+    def inside(x):
+        return min(max(x, 1 / spread), spread)
+
+    marker = ("<" if row["ratio"] < 1 / spread
+              else ">" if row["ratio"] > spread else "o")
+    axes.plot([inside(row["ratio_low"]), inside(row["ratio_high"])], [y, y],
+              color=colour, linewidth=2)
+    axes.plot([inside(row["ratio"])], [y], marker, color=colour,
+              markerfacecolor=colour if sure else "white", clip_on=False)
+    axes.annotate(f"{row['ratio']:.3f}", (1, y), (6, 0), color=colour,
+                  xycoords=("axes fraction", "data"), fontsize=8,
+                  textcoords="offset points", va="center")
 
 
 def draw_times(axes, names, slices):
     begin = min((s.begin for s in slices), default=0)
     for i, name in enumerate(names):
         colour = COLOURS[i % len(COLOURS)]
-        first = True
+        axes.plot([], [], color=colour, linewidth=3, label=name)
         for s in slices:
             if s.setting != name or s.values.get(HEADLINE) is None:
                 continue
             axes.plot([s.begin - begin, s.end - begin],
                       [s.values[HEADLINE]] * 2, color=colour, linewidth=3,
-                      alpha=1 if s.used else 0.25, solid_capstyle="butt",
-                      label=name if first else None)
-            first = False
+                      alpha=1 if s.used else 0.25, solid_capstyle="butt")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("seconds; pale: thrown away")
     axes.set_ylabel(METRICS[HEADLINE].title)
