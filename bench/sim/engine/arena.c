@@ -74,6 +74,14 @@ sim_region_of(int region)
 	return regions[region];
 }
 
+const char *
+sim_region_at(const void *address)
+{
+	size_t		offset = (const char *) address - sim_arena;
+
+	return sim_is_shared(address) ? regions[sim_lines[offset >> SIM_LINE_SHIFT].region] : NULL;
+}
+
 int
 sim_nregions(void)
 {

@@ -111,6 +111,9 @@ extern void *sim_shared_alloc(const char *region, size_t size, size_t align, int
  */
 extern void sim_region_name(const char *region, void *start, size_t size);
 extern void sim_region_owner(void *start, size_t size, int fiber);
+
+/* The name of what is there; NULL for private memory */
+extern const char *sim_region_at(const void *address);
 extern bool sim_is_shared(const void *address);
 
 /* Starts fetching a line to write it, without waiting (prefetchw) */
