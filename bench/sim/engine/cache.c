@@ -219,7 +219,21 @@ find_window(SimCpu *cpu, uint32_t line)
 	return NULL;
 }
 
-static void
+/*
+ * How long a CPU keeps a line: keep_ps on average.  What is in its pipeline is
+ * not the same each time, and if it were, a loop that just fits or just does
+ * not would be decided by a picosecond.
+ */
+static SimTime
+draw_keep(void)
+{
+	if (sim_jitter == 0)
+		return machine.keep_ps;
+	return machine.keep_ps / 2 +
+		((machine.keep_ps * (SimTime) (sim_random_step(&sim_me->random) >> 16)) >> 16);
+}
+
+static SimWindow *
 add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime from)
 {
 	SimWindow  *window = find_window(cpu, line);
@@ -229,7 +243,8 @@ add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime from)
 	window->line = line + 1;
 	window->exclusive = exclusive;
 	window->from = from;
-	window->until = from + machine.keep_ps;
+	window->until = from + draw_keep();
+	return window;
 }
 
 /* ---- the last-level cache ---- */
@@ -278,6 +293,7 @@ request_exclusive(SimLine *line, int cpu)
 	uint32_t	number = line - sim_lines;
 	SimTime		start = Max(sim_me->clock, line->free_at);
 	SimTime		latency = 0;
+	SimWindow  *window;
 
 	if (line->owner != 0)
 	{
@@ -307,9 +323,9 @@ request_exclusive(SimLine *line, int cpu)
 	group_traffic[me->group]++;
 	touch(line, me);
 	line->owner = cpu + 1;
-	line->free_at = line->read_at = start + latency + machine.keep_ps;
-	add_window(me, number, true, start + latency);
-	account(line, latency + machine.keep_ps);
+	window = add_window(me, number, true, start + latency);
+	line->free_at = line->read_at = window->until;
+	account(line, window->until - start);
 	return start + latency;
 }
 
@@ -441,6 +457,18 @@ miss(SimLine *line, SimAccess what, int cpu)
 }
 
 /*
+ * It is ours, but may be still on its way: prefetched, or wanted by a store.
+ */
+static void
+await_own(SimLine *line, SimAccess what, int cpu)
+{
+	SimWindow  *window = find_window(&sim_cpu_table[cpu], line - sim_lines);
+
+	if (window != NULL && sim_me->clock < window->from)
+		arrives(line, what, window->from);
+}
+
+/*
  * An access that is not known to be a hit, or not known to be this fiber's turn.
  */
 void
@@ -469,8 +497,8 @@ sim_access_slow(SimLine *line, SimAccess what)
 	else
 	{
 		touch(line, &sim_cpu_table[cpu]);
-		if (sim_me->clock < line->free_at - machine.keep_ps)
-			arrives(line, what, line->free_at - machine.keep_ps);
+		if (sim_me->clock < line->free_at)
+			await_own(line, what, cpu);
 	}
 	sim_me->clock += hit_cost[what];
 }

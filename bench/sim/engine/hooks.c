@@ -341,3 +341,10 @@ sim_work(SimTime ps)
 		sim_fail("private work of less than nothing");
 	sim_me->clock += sim_jittered(sim_me, ps);
 }
+
+void
+sim_wait_until(SimTime when)
+{
+	if (sim_now() < when)
+		sim_me->clock = when;
+}

@@ -144,6 +144,7 @@ extern void sim_process_begins(void);
 /* ---- time passes ---- */
 
 extern void sim_work(SimTime ps);	/* private work, jittered */
+extern void sim_wait_until(SimTime when);	/* busy, not asleep */
 extern void sim_pause(void);	/* the instruction in spin loops */
 extern void sim_sleep(SimTime ps);	/* leaves the CPU, is woken by a timer */
 extern void sim_copy(int node, int64_t bytes);	/* at the core's speed, and

@@ -25,41 +25,55 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
+#define WEAK	__attribute__((weak))
+
 /* ---- of a process; each fiber has its own ---- */
 
 ProcNumber	MyProcNumber = INVALID_PROC_NUMBER;
-PGPROC	   *MyProc = NULL;
+WEAK PGPROC *MyProc = NULL;
 int			MyProcPid = 0;
-volatile uint32 InterruptHoldoffCount = 0;
-volatile uint32 CritSectionCount = 0;
+WEAK volatile uint32 InterruptHoldoffCount = 0;
+WEAK volatile uint32 CritSectionCount = 0;
 
 /* ---- constant after start ---- */
 
-SIM_COMMON bool IsUnderPostmaster = false;
+SIM_COMMON WEAK bool IsUnderPostmaster = false;
 SIM_COMMON int NBuffers = 0;
 SIM_COMMON int MaxBackends = 0;
 SIM_COMMON BufferDescPadded *BufferDescriptors = NULL;
 SIM_COMMON char *BufferBlocks = NULL;
-SIM_COMMON LWLockPadded *MainLWLockArray __attribute__((weak)) = NULL;
+SIM_COMMON WEAK LWLockPadded *MainLWLockArray = NULL;
 
-static SIM_COMMON PGPROC *procs = NULL;
+static SIM_COMMON bool have_procs = false;
+static SIM_COMMON PGPROC no_proc;
 
-/*
- * Processes are numbered as fibers are.  The PGPROCs are in shared memory, but
- * nobody here looks at them, except locks that are played.
- */
+/* PGPROCs come with the locks that need them */
+#pragma weak sim_procs_setup
+#pragma weak sim_proc_attach
+extern void sim_procs_setup(int nprocs);
+extern void sim_proc_attach(void);
+
 void
 glue_procs_setup(int n)
 {
-	procs = sim_shared_alloc("procs", n * sizeof(PGPROC), PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
+	if (sim_procs_setup != NULL)
+	{
+		sim_procs_setup(n);
+		have_procs = true;
+	}
 }
 
+/*
+ * Processes are numbered as fibers are.
+ */
 void
 sim_process_begins(void)
 {
 	MyProcNumber = sim_self();
-	MyProc = procs ? &procs[MyProcNumber] : NULL;
 	MyProcPid = GLUE_FIRST_PID + MyProcNumber;
+	MyProc = &no_proc;			/* somebody, for those that only ask that */
+	if (have_procs)
+		sim_proc_attach();
 }
 
 /* ---- errors: none of them is expected ---- */
@@ -162,7 +176,7 @@ TimestampDifferenceExceeds(TimestampTz start_time, TimestampTz stop_time, int ms
 	return stop_time - start_time >= msec * INT64CONST(1000);
 }
 
-void
+WEAK void
 pg_usleep(long microsec)
 {
 	sim_sleep(microsec * SIM_US);
@@ -170,15 +184,15 @@ pg_usleep(long microsec)
 
 /* ---- chance: the fiber's, whatever state is asked for ---- */
 
-pg_prng_state pg_global_prng_state;
+WEAK pg_prng_state pg_global_prng_state;
 
-double
+WEAK double
 pg_prng_double(pg_prng_state *state)
 {
 	return sim_random() / 4294967296.0;
 }
 
-uint32
+WEAK uint32
 pg_prng_uint32(pg_prng_state *state)
 {
 	return sim_random();
@@ -187,22 +201,22 @@ pg_prng_uint32(pg_prng_state *state)
 /* ---- spinlocks are s_lock.c's; this is what it reports ---- */
 
 static uint32 wait_event = 0;
-uint32	   *my_wait_event_info = &wait_event;
+WEAK uint32 *my_wait_event_info = &wait_event;
 
 /* ---- LWLocks, unless lwlock.c is played: nobody waits for one ---- */
 
-__attribute__((weak)) bool
+WEAK bool
 LWLockAcquire(LWLock *lock, LWLockMode mode)
 {
 	return true;
 }
 
-__attribute__((weak)) void
+WEAK void
 LWLockRelease(LWLock *lock)
 {
 }
 
-__attribute__((weak)) LWLockPadded *
+WEAK LWLockPadded *
 GetNamedLWLockTranche(const char *tranche_name)
 {
 	return sim_shared_alloc("locks", sizeof(LWLockPadded), PG_CACHE_LINE_SIZE, 0);

@@ -9,8 +9,7 @@
  * load.op			cmpxchg, lock_add, xadd, add (without lock)
  * load.bits		32 or 64, default 64
  * load.shared		1: all have one counter; 0: each has a line of its own
- * load.ms			1 .. 10000, default 1: time to measure, ms; as much is not
- *					measured before
+ * load.ms			1 .. 10000, default 1: time that is measured, ms
  *
  * Results: ops_per_s of all together, ops_per_s_per_thread.
  *
@@ -22,6 +21,10 @@
 
 #include "port/atomics.h"
 
+#define TURN			8		/* increments between two looks at the clock */
+#define ROUNDS			100
+#define START_SPREAD	SIM_US	/* of the threads, at the start of a round */
+
 typedef union Counter
 {
 	volatile uint32 u32;
@@ -31,11 +34,10 @@ typedef union Counter
 
 static Counter *counters;
 static bool shared;
-static SimTime measure;
+static SimTime round_time;
 static void (*increment) (Counter *counter);
 
 static SIM_COMMON int64 operations = 0;
-static SIM_COMMON int64 operations_at_begin = 0;
 
 /*
  * Read once, then compare and swap until it is done: a failed try brings the
@@ -97,24 +99,29 @@ static const struct
 	{"add", {add_32, add_64}},
 };
 
+/*
+ * As many rounds as in a run of some seconds, in which now and then a thread is
+ * interrupted and comes back in another place: who waits for whom never changes
+ * otherwise.  A round begins for each thread at a time of its own.
+ */
 static void
 thread(void *arg)
 {
 	Counter    *counter = &counters[shared ? 0 : sim_self()];
 
-	for (;;)
+	for (int i = 0; i < ROUNDS; i++)
 	{
-		increment(counter);
-		operations++;
-		if (sim_now() >= measure && !sim_measuring())
+		SimTime		start = i * (round_time + START_SPREAD) + sim_random_below(START_SPREAD);
+		SimTime		from = i * (round_time + START_SPREAD) + START_SPREAD;
+
+		sim_wait_until(start);
+		while (sim_now() < from)
+			increment(counter);
+		while (sim_now() < from + round_time)
 		{
-			sim_measure_begin();
-			operations_at_begin = operations;
-		}
-		if (sim_now() >= 2 * measure)
-		{
-			sim_measure_end();
-			sim_stop();
+			for (int turn = 0; turn < TURN; turn++)
+				increment(counter);
+			operations += TURN;
 		}
 	}
 }
@@ -127,7 +134,7 @@ setup(void)
 	int64		bits = sim_config_int("load.bits", 32, 64, 64);
 
 	shared = sim_config_int("load.shared", 0, 1, -1);
-	measure = sim_config_int("load.ms", 1, 10000, 1) * SIM_MS;
+	round_time = sim_config_int("load.ms", 1, 10000, 1) * SIM_MS / ROUNDS;
 	if (bits != 32 && bits != 64)
 		sim_fail("load.bits must be 32 or 64, not %d", (int) bits);
 	for (int i = 0; i < lengthof(ops); i++)
@@ -145,7 +152,7 @@ setup(void)
 static void
 report(void)
 {
-	double		per_s = (double) (operations - operations_at_begin) * SIM_S / measure;
+	double		per_s = (double) operations * SIM_S / (round_time * ROUNDS);
 
 	sim_result("ops_per_s", per_s);
 	sim_result("ops_per_s_per_thread", per_s / sim_fibers());
