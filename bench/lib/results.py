@@ -51,14 +51,19 @@ def with_interval(value, low, high, digits=3):
     return f"{value:.{digits}f} [{low:.{digits}f} {high:.{digits}f}]"
 
 
-def verdict(row, better, least_rounds=LEAST_ROUNDS):
+def verdict(row, better, control=None):
     """What a row of write_json() shows, better being HIGHER or LOWER: BETTER,
     WORSE, NO_DIFFERENCE (the interval contains 1), TOO_FEW; None if it has no
-    ratio."""
+    ratio. control: the row of the baseline's second side, if there is one; what
+    its interval reaches is no difference either."""
     if row["ratio"] is None:
         return None
-    if row["rounds"] < least_rounds:
+    if row["rounds"] < LEAST_ROUNDS:
         return TOO_FEW
-    if row["ratio_low"] <= 1 <= row["ratio_high"]:
+    low = high = 1
+    if control is not None and control["ratio"] is not None:
+        low = min(low, control["ratio_low"])
+        high = max(high, control["ratio_high"])
+    if row["ratio_low"] <= high and row["ratio_high"] >= low:
         return NO_DIFFERENCE
     return BETTER if (row["ratio"] > 1) == (better == HIGHER) else WORSE
