@@ -14,7 +14,7 @@ from lib.paths import BenchError
 
 MACHINES = Path(__file__).resolve().parents[1] / "machines"
 
-S = 10**12                      # ps in a second
+MS, S = 10**9, 10**12          # ps
 
 # Name: (least, most, what it is). Times are in picoseconds. The least latency
 # of a line from another core is larger than 0, or who waits would never yield.
@@ -25,15 +25,15 @@ KEYS = {
     "groups_per_node": (1, 256, "such groups a NUMA node"),
     "nodes_per_socket": (1, 64, "NUMA nodes a socket"),
     "sockets": (1, 64, "sockets"),
-    "latency_same_core": (100, S, "a line from the core's other thread"),
-    "latency_group": (100, S, "a line from a core of the same group"),
-    "latency_node": (100, S, "a line from another group of the same node"),
-    "latency_socket": (100, S, "a line from another node of the same socket"),
-    "latency_other_socket": (100, S, "a line from another socket"),
-    "memory_local": (100, S, "a line from the node's own memory"),
-    "memory_socket": (100, S, "a line from memory of another node of the"
+    "latency_same_core": (100, MS, "a line from the core's other thread"),
+    "latency_group": (100, MS, "a line from a core of the same group"),
+    "latency_node": (100, MS, "a line from another group of the same node"),
+    "latency_socket": (100, MS, "a line from another node of the same socket"),
+    "latency_other_socket": (100, MS, "a line from another socket"),
+    "memory_local": (100, MS, "a line from the node's own memory"),
+    "memory_socket": (100, MS, "a line from memory of another node of the"
                               " same socket"),
-    "memory_other": (100, S, "a line from memory of another socket"),
+    "memory_other": (100, MS, "a line from memory of another socket"),
     "load_hit": (1, S, "a load, the line is here"),
     "store_hit": (1, S, "a store, the line is here"),
     "rmw_hit": (1, S, "lock xadd, lock add or xchg, the line is here"),

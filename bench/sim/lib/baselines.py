@@ -1,0 +1,45 @@
+"""What says as much as a simulation with less: predictions to compare with.
+
+- constant: per column, the median of the column itself (so it has seen all of
+  it, which the simulation has not).
+- roofline: tps = min(slope x clients, ceiling of the column); the slope from
+  one fitted cell, the ceilings from the others: as many cells as the simulation
+  was fitted to."""
+
+from statistics import median
+
+
+def constant(table):
+    """{cell: published} -> {cell: predicted}"""
+    columns = {}
+    for (_, column), value in table.items():
+        columns.setdefault(column, []).append(value)
+    return {(clients, column): median(columns[column])
+            for clients, column in table}
+
+
+def roofline(table, fitted):
+    first, *others = fitted
+    slope = table[first] / first[0]
+    ceiling = {column: table[clients, column] for clients, column in others}
+    return {(clients, column): min(slope * clients, ceiling[column])
+            for clients, column in table}
+
+
+def errors(table, predicted, cells):
+    """Relative, as absolute values."""
+    return [abs(predicted[cell] / table[cell] - 1) for cell in cells]
+
+
+def ratios(table, base="master"):
+    """Of the columns to the base, at the same number of clients."""
+    return {(clients, column): value / table[clients, base]
+            for (clients, column), value in table.items() if column != base}
+
+
+def knee(table, column, share=0.9):
+    """The fewest clients with so large a share of the column's largest."""
+    line = sorted((clients, value) for (clients, name), value in table.items()
+                  if name == column)
+    most = max(value for _, value in line)
+    return next(clients for clients, value in line if value >= share * most)

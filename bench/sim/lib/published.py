@@ -1,0 +1,51 @@
+"""What others have measured, as it is in published/."""
+
+import csv
+import json
+from pathlib import Path
+
+from lib.paths import BenchError
+
+FOLDER = Path(__file__).resolve().parents[1] / "published"
+
+
+def number(text):
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def read(name):
+    """The rows of a table, as objects; lines that begin with # say whose it
+    is."""
+    path = FOLDER / f"{name}.csv"
+    try:
+        lines = [line for line in path.read_text().splitlines()
+                 if not line.startswith("#")]
+    except OSError as error:
+        raise BenchError(f"cannot read {path}: {error.strerror}")
+    return [{key: number(value) for key, value in row.items()}
+            for row in csv.DictReader(lines)]
+
+
+def fit_plan():
+    """fit.json: which cells may be fitted, which numbers to them."""
+    path = FOLDER / "fit.json"
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BenchError(f"cannot read {path}: {error}")
+
+
+def result_row(metric, configuration, side, value, base=None):
+    """A row as the other benches write it; one value, as runs repeat to the
+    last digit."""
+    ratio = value / base if base else None
+    return {"metric": metric, "configuration": configuration, "side": side,
+            "rounds": 1, "median": value, "min": value, "max": value,
+            "ratio": ratio, "ratio_min": ratio, "ratio_max": ratio}

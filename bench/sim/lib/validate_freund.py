@@ -1,0 +1,63 @@
+"""Against Freund's totals: threads that increment a word, all the same one or
+each its own."""
+
+from lib import report
+
+from . import machine, published
+
+MACHINE = "gold5215"
+THREADS = 20                    # "a thread for each physical core", 2 x 10
+MOST_ERROR = 0.10
+UNLOCKED = "add"                # not simulated: nothing about it is shared
+OPERATIONS = {"cmpxchg": "cmpxchg", "lock_add": "lock_add", "xadd": "xadd"}
+MS = 1                          # simulated; a run is the same to the digit
+
+
+def config(here, row):
+    return {**here.config(), "load": "counters", "backends": THREADS,
+            "placement": "compact", "load.op": OPERATIONS[row["operation"]],
+            "load.bits": row["width"], "load.shared":
+            int(row["line"] == "shared"), "load.ms": MS, "seed": 1}
+
+
+class Comparison:
+    def __init__(self, simulator, quick):
+        here = machine.named(MACHINE)
+        self.table = [row for row in published.read("freund")
+                      if row["operation"] != UNLOCKED]
+        answers = simulator.run_all([config(here, row) for row in self.table])
+        self.predicted = [answer.results["ops_per_s"] / 1e6
+                          for answer in answers]
+        self.errors = [ours / row["total_m_per_s"] - 1 for ours, row
+                       in zip(self.predicted, self.table)]
+        self.fitted = [key for key, why in here.source.items()
+                       if why.startswith("fitted")]
+
+    def show(self):
+        report.table(["line, operation, bits", "published, M/s", "simulated",
+                      "error, %"],
+                     [(where(row), row["total_m_per_s"], f"{ours:.2f}",
+                       f"{100 * error:+.1f}") for row, ours, error
+                      in zip(self.table, self.predicted, self.errors)],
+                     f"Counters of {THREADS} threads on {MACHINE}")
+        report.say(f"fitted: {', '.join(self.fitted) or 'nothing'}")
+
+    def rows(self):
+        for row, ours in zip(self.table, self.predicted):
+            theirs = row["total_m_per_s"]
+            yield published.result_row("operations_m_per_s", where(row),
+                                       "published", theirs)
+            yield published.result_row("operations_m_per_s", where(row),
+                                       "simulated", ours, theirs)
+
+    def wanted(self):
+        worst = max(map(abs, self.errors))
+        yield (worst <= MOST_ERROR,
+               f"counters: largest error {100 * worst:.1f} %, at most"
+               f" {100 * MOST_ERROR:.0f} % wanted")
+        yield (len(self.fitted) <= 5,
+               f"counters: {len(self.fitted)} numbers fitted, at most 5 wanted")
+
+
+def where(row):
+    return f"{row['line']}, {row['operation']}, {row['width']}"
