@@ -9,7 +9,8 @@ same files, to the byte. Panels are put below each other:
       one line a row: a point and its interval, around 1. rows are (label, value,
       low, high), or (label, value, low, high, group): rows of the same group
       have one colour, and a legend says which. Without an interval: low = high =
-      None. log=True for ratios far from 1.
+      None. A row with an empty label belongs to the one above. log=True for
+      ratios far from 1.
   Lines(title, series, x_title, y_title)
       series: {name: [(x, y), ...]}, with bands (x, y, low, high), or several of
       them, from the outermost inwards: (x, y, low, high, low, high). log_x is on
@@ -43,7 +44,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
            "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 QUIET_COLOUR = "#888888"
-QUIET_MARKER = "."
+QUIET_MARKER = "x"
 GRID = "#dddddd"
 REFERENCE = "#555555"
 
@@ -94,7 +95,10 @@ class Ratios:
                           linewidth=2, solid_capstyle="butt")
             axes.plot([value], [y], color=style.colour, marker=style.marker,
                       linestyle="none", label=name)
+            if label and y > 0:
+                axes.axhline(y - 0.5, color=GRID, linewidth=0.8)
         axes.set_yticks(range(len(self.rows)), [row[0] for row in self.rows])
+        axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(self.rows) - 0.4, -0.6)
         axes.grid(axis="y", visible=False)
         found = [value for row in self.rows for value in row[1:4]

@@ -120,8 +120,13 @@ def run(main):
     """Call a bench's main(): errors the user can mend get no traceback."""
     try:
         status = main()
-    except BenchError as error:
         sys.stdout.flush()
+    except BenchError as error:
         print(f"{program()}: {error}", file=sys.stderr)
+        status = 1
+    except BrokenPipeError:
+        # Who read our output wants no more, such as head; nor will the
+        # interpreter's last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     sys.exit(status)

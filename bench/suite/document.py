@@ -128,7 +128,7 @@ def summary_rows(scenario, run, found):
         counts = {word: [verdict for _, verdict in cells].count(word)
                   for word in (results.BETTER, results.WORSE,
                                results.NO_DIFFERENCE, results.TOO_FEW)}
-        shown = "; ".join(f"{word}: {count}" for word, count in counts.items()
+        shown = "; ".join(f"{word} ({count})" for word, count in counts.items()
                           if count)
         yield (link(scenario), f"{side}, to {scenario.baseline}", len(cells),
                f"{metric.title} ({metric.better} is better)",
@@ -232,7 +232,7 @@ def metric_table(scenario, found, metric):
         for side in others)], body)
     yield ""
     if scenario.shown:
-        yield ("Those not in this table are in the picture, the JSON and the"
+        yield ("There are more in the picture, and all in the JSON and the"
                " CSV.")
         yield ""
 
@@ -279,7 +279,9 @@ def thread_part(scenario, run, found):
 def thread_figure(value):
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 # ---- what bench/sim has left

@@ -4,7 +4,10 @@ its x is), and where the bench has them, throughput in each second."""
 import re
 
 from lib import plot
+from scenarios import CONTROL, NOTHING_LOADED, STOCK, SWEEP_STOCK
 
+# of the same colour in all pictures
+FIRST = (STOCK, NOTHING_LOADED, SWEEP_STOCK)
 LEAST_POINTS = 3                # of a line; fewer are drawn one by one
 PERCENTILE = re.compile(r"^(.*)_percentile_(\d+)$")
 BANDS = ((5, 95), (25, 75))     # percentiles, from the outermost inwards
@@ -17,9 +20,8 @@ def draw(path, scenario, found):
     panels = [*ratios(scenario, found), *seconds(scenario, found)]
     if not panels:
         return []
-    return plot.write(path, panels, quiet=(scenario.control,)
-                      if scenario.control else (),
-                      names=(scenario.baseline, *scenario.sides))
+    return plot.write(path, panels, quiet=(CONTROL,),
+                      names=(*FIRST, *sorted(set(scenario.sides) - set(FIRST))))
 
 
 def split(scenario, where):
@@ -35,13 +37,16 @@ def split(scenario, where):
 def ratios(scenario, found):
     metric = scenario.metrics[0]
     groups = {}
+    wanted = {split(scenario, where)[1] for where
+              in found.configurations(metric.name, scenario.shown)}
     for where in found.configurations(metric.name):
         x, rest = split(scenario, where)
-        for side in found.sides():
+        for side in found.sides() if rest in wanted else ():
             row = found.row(metric.name, where, side)
             if side != scenario.baseline and row and row["ratio"] is not None:
                 groups.setdefault(rest, []).append((x, where, side, row))
-    title = f"{metric.title} to {scenario.baseline}, {metric.better} is better"
+    title = (f"{metric.title}, ratio to {scenario.baseline}"
+             f" ({metric.better} is better)")
     alone = []
     for rest, points in groups.items():
         # a logarithmic axis has no place for 0, which is in the tables alone

@@ -29,6 +29,7 @@ SCALE_MB = 15                   # of pgbench's tables, for each of its scale
 POOL_PERCENT = 71               # Burd's: 32 GB of 45 GB
 STOCK, CONTROL = "stock server", "stock server (again)"
 NOTHING_LOADED = "patched, nothing loaded"
+SWEEP_STOCK = "pg_sweep stock"
 BATCHED, PARTITIONED = "pg_sweep batched auto", "pg_sweep partitioned"
 
 
@@ -278,9 +279,12 @@ READS = Metric("pages_read_per_transaction", "pages read a transaction",
                results.LOWER, 3)
 LWLOCK_METRICS = (TPS, Metric("cpu_us_per_transaction",
                               "CPU time of the server a transaction, us",
-                              results.LOWER, 1))
+                              results.LOWER, 1),
+                  Metric("sleeps_per_contended_acquisition",
+                         "sleeps a contended acquisition (which the stock"
+                         " server does not count)", results.LOWER, 3))
 LWLOCK_SIDES = ("pg_sweep lockless_spin", "pg_sweep lockless", "pg_sweep spin",
-                "pg_sweep stock")
+                SWEEP_STOCK)
 
 SCENARIOS = {scenario.name: scenario for scenario in (
     Scenario("pgbench_ro", "pgbench", "pgbench, read-only, with a pool of 71 %"
@@ -312,7 +316,7 @@ SCENARIOS = {scenario.name: scenario for scenario in (
              ("pg_sweep eager_flush on",), baseline="pg_sweep eager_flush off",
              control=None, x_title="writers"),
     Scenario("pins", "pins", "a pin and its unpin, while a process holds others",
-             threads.FREUND, pins, 2,
+             threads.FREUND_PINS, pins, 2,
              (Metric("pin_cpu_ns", "CPU time, ns", results.LOWER, 1),),
              (NOTHING_LOADED,), x_title="buffers pinned meanwhile",
              shown=r"^(again, random|other|read|stream), (0|1|8|9|16|64|512)"
