@@ -40,9 +40,22 @@ size_t		sim_large_size;
 
 static size_t private_size;
 
-/* Who has written each line of sim_large since the start, + 1 */
-#define LARGE_GRAIN	64
-static uint16_t *large_writer;
+/*
+ * Large static variables (sim_large) are not exchanged at each switch, but piece
+ * by piece when somebody else touches them.  Whose a piece is now, + 1; 0: it is
+ * as it was at the start.  And what it was then, and what it is for others: for
+ * each fiber that has lost one, all pieces, and which of them are in use.
+ */
+#define LARGE_PIECE	64
+static uint16_t *large_owner;
+static char *large_start_values;
+static char *large_values[SIM_MAX_FIBERS];
+
+static size_t
+large_pieces(void)
+{
+	return sim_large_size / LARGE_PIECE + 1;
+}
 
 void
 sim_fiber_setup(void)
@@ -50,25 +63,53 @@ sim_fiber_setup(void)
 	private_size = __stop_sim_private - __start_sim_private;
 	sim_large_start = __start_sim_large;
 	sim_large_size = __stop_sim_large - __start_sim_large;
-	large_writer = calloc(sim_large_size / LARGE_GRAIN + 1, sizeof(*large_writer));
-	if (large_writer == NULL)
+	large_owner = calloc(large_pieces(), sizeof(*large_owner));
+	large_start_values = calloc(large_pieces(), LARGE_PIECE);
+	if (large_owner == NULL || large_start_values == NULL)
 		sim_fail("out of memory");
 }
 
+/*
+ * What a fiber has in a piece while another one owns it; *known tells whether it
+ * has ever had it.
+ */
+static char *
+large_value(int fiber, size_t piece, bool **known)
+{
+	if (large_values[fiber] == NULL &&
+		(large_values[fiber] = calloc(large_pieces(), LARGE_PIECE + sizeof(bool))) == NULL)
+		sim_fail("out of memory");
+	*known = (bool *) large_values[fiber] + piece;
+	return large_values[fiber] + large_pieces() + piece * LARGE_PIECE;
+}
+
+/*
+ * Before an access.  While nobody has written it since the start, a piece is
+ * everybody's.
+ */
 void
 sim_large_touched(const char *address, bool write)
 {
-	size_t		offset = address - sim_large_start;
-	uint16_t   *writer = &large_writer[offset / LARGE_GRAIN];
+	size_t		piece = (address - sim_large_start) / LARGE_PIECE;
+	size_t		offset = piece * LARGE_PIECE;
+	size_t		size = Min(LARGE_PIECE, sim_large_size - offset);
+	uint16_t   *owner = &large_owner[piece];
+	char	   *value;
+	bool	   *known;
 
-	if (*writer == sim_me->number)
+	if (*owner == sim_me->number || (*owner == 0 && !write))
 		return;
-	if (*writer != 0)
-		sim_fail("fibers %d and %d share the static variable at sim_large + %zu: "
-				 "it must be listed in PRIVATE of bench/sim/lib/build.py",
-				 *writer - 1, sim_self(), offset);
-	if (write)
-		*writer = sim_me->number;
+	if (*owner == 0)
+		memcpy(large_start_values + offset, sim_large_start + offset, size);
+	else
+	{
+		value = large_value(*owner - 1, piece, &known);
+		memcpy(value, sim_large_start + offset, size);
+		*known = true;
+		value = large_value(sim_self(), piece, &known);
+		memcpy(sim_large_start + offset, *known ? value : large_start_values + offset, size);
+	}
+	*owner = sim_me->number;
 }
 
 /* ---- switches ---- */

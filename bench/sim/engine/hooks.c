@@ -18,11 +18,12 @@
 #include "engine.h"
 
 /*
- * Private work is counted in steps: basic blocks, and accesses to private
- * memory.  STEP_INSTRUCTIONS is how many instructions one stands for; README.md
- * says how that was found.
+ * Private work is counted in instructions, by what the compiler tells of: a
+ * basic block and an access to memory stand for so many each.  README.md says how
+ * that was found.
  */
-#define STEP_INSTRUCTIONS	3
+#define BLOCK_INSTRUCTIONS	1
+#define ACCESS_INSTRUCTIONS	4
 
 SimFiber   *sim_me;
 SimTime		sim_limit;
@@ -33,11 +34,11 @@ SimTime		sim_limit;
 static inline void
 settle(void)
 {
-	if (sim_me->steps != 0)
+	if (sim_me->instructions != 0)
 	{
-		SimTime		ps = sim_me->steps * sim_machine()->instruction_ps * STEP_INSTRUCTIONS;
+		SimTime		ps = sim_me->instructions * sim_machine()->instruction_ps;
 
-		sim_me->steps = 0;
+		sim_me->instructions = 0;
 		sim_me->clock += sim_jittered(sim_me, ps);
 	}
 }
@@ -79,7 +80,7 @@ private_access(const volatile void *address, bool write)
 {
 	if (unlikely(sim_me == NULL))
 		return;
-	sim_me->steps++;
+	sim_me->instructions += ACCESS_INSTRUCTIONS;
 	if (unlikely((size_t) ((const volatile char *) address - sim_large_start) < sim_large_size))
 		sim_large_touched((const char *) address, write);
 }
@@ -139,7 +140,7 @@ void
 __sanitizer_cov_trace_pc(void)
 {
 	if (likely(sim_me != NULL))
-		sim_me->steps++;
+		sim_me->instructions += BLOCK_INSTRUCTIONS;
 }
 
 /* ---- atomics; the last arguments are memory orders: on x86 all the same ---- */

@@ -19,12 +19,14 @@ extern const SimStrategy sim_strategy_stock;
 extern const SimStrategy sim_strategy_batched_seed;
 extern const SimStrategy sim_strategy_batched;
 extern const SimStrategy sim_strategy_partitioned;
+extern const SimStrategy sim_strategy_partitioned_seed;
 
 const SimStrategy *const sim_strategies[] = {
 	&sim_strategy_stock,
 	&sim_strategy_batched_seed,
 	&sim_strategy_batched,
 	&sim_strategy_partitioned,
+	&sim_strategy_partitioned_seed,
 	NULL
 };
 

@@ -28,16 +28,18 @@ from lib import paths  # noqa: E402
 from lib.paths import BenchError  # noqa: E402
 
 EXTENSION = ROOT / "extension"
-EXTENSION_FILES = ("sweep/auto.c", "sweep/balance.c", "sweep/batched.c",
+EXTENSION_FILES = ("lwwait/counts.c", "lwwait/lockless.c",
+                   "lwwait/lockless_spin.c", "lwwait/lwwait.c",
+                   "lwwait/queue.c", "lwwait/spin.c", "lwwait/stock.c",
+                   "lwwait/tries.c",
+                   "sweep/auto.c", "sweep/balance.c", "sweep/batched.c",
                    "sweep/free.c", "sweep/lru.c", "sweep/partitioned.c",
                    "sweep/partitions.c", "sweep/plan.c", "sweep/stock.c",
                    "sweep/sweep.c", "sweep/transport.c", "sweep/walk.c",
                    "shmem.c", "slot.c", "stats.c")
 # Files of the server that are played as they are.
-SERVER_FILES = ("src/backend/storage/lmgr/s_lock.c",)
-
-# Of bench/sim/{restated,glue,loads}, files not ready to be built.
-LEFT_OUT = {"lwlock.c", "lwlock_v2.c", "replay.c"}
+SERVER_FILES = ("src/backend/storage/lmgr/s_lock.c",
+                "src/backend/storage/lmgr/lwlock.c")
 
 # What GCC calls the pass that tells of accesses; volatile ones by other names.
 PLAYED_FLAGS = ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
@@ -48,10 +50,9 @@ ENGINE_FLAGS = ("-g", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter",
                 "-Wno-sign-compare", "-Werror", "-fno-pie",
                 "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
 
-# Static variables larger than this are not exchanged when another fiber goes on
-# (engine/fiber.c), but for those that are each process' own:
+# Static variables larger than this are not exchanged each time that another
+# fiber goes on, but when it touches them (engine/fiber.c).
 PRIVATE_BYTES = 64
-PRIVATE = {"held_lwlocks"}
 
 
 def source_tree():
@@ -188,8 +189,7 @@ class Build:
             self.played(self.tree / name)
         for folder in ("restated", "glue", "loads"):
             for source in sorted((SIM / folder).glob("*.c")):
-                if source.name not in LEFT_OUT:
-                    self.played(source, "-DSIM_EXTENSION")
+                self.played(source, "-DSIM_EXTENSION")
         for source in sorted((SIM / "engine").glob("*.c")):
             self.engine(source)
         self.sources()
@@ -219,8 +219,7 @@ def separate_variables(obj):
             continue
         if name.startswith(".data.rel.ro"):
             continue            # constant
-        variable = re.sub(r"\.\d+$", "", name).split(".")[-1]
-        large = size > PRIVATE_BYTES and variable not in PRIVATE
+        large = size > PRIVATE_BYTES
         renames += ["--rename-section",
                     f"{name}={'sim_large' if large else 'sim_private'}"
                     ",alloc,load,data,contents"]

@@ -61,21 +61,16 @@ restated_wake_bgwriter(void)
 }
 
 /*
- * The whole way to a victim; tick gives the next buffer's number.
+ * The walk to a victim; tick gives the next buffer's number.
  *
  * Each buffer that is looked at has its header locked and unlocked.  One with a
  * usage count loses one of it.  After as many pinned ones in a row as there are
  * buffers, there is no hope.
  */
 static inline BufferDesc *
-restated_get_victim(uint32 *buf_state, uint32 (*tick) (void))
+restated_walk(uint32 *buf_state, uint32 (*tick) (void))
 {
 	int			tries = NBuffers;
-
-	restated_wake_bgwriter();
-	pg_atomic_fetch_add_u32(&restated_control->allocations, 1);
-	if (unlikely(restated_control->first_free >= 0))
-		elog(ERROR, "the freelist is not empty");
 
 	for (;;)
 	{
@@ -99,6 +94,19 @@ restated_get_victim(uint32 *buf_state, uint32 (*tick) (void))
 		}
 		UnlockBufHdr(buf, state);
 	}
+}
+
+/*
+ * Stock's whole way, but for the tick.
+ */
+static inline BufferDesc *
+restated_get_victim(uint32 *buf_state, uint32 (*tick) (void))
+{
+	restated_wake_bgwriter();
+	pg_atomic_fetch_add_u32(&restated_control->allocations, 1);
+	if (unlikely(restated_control->first_free >= 0))
+		elog(ERROR, "the freelist is not empty");
+	return restated_walk(buf_state, tick);
 }
 
 #endif							/* RESTATED_CORE_H */
