@@ -1,6 +1,7 @@
 """What is measured of a slice, and where it is from."""
 
 from dataclasses import dataclass
+from statistics import fmean
 
 HIGHER, LOWER = "higher", "lower"
 HEADLINE = "tps"
@@ -43,12 +44,13 @@ class Counters:
         where = "" if attach else " WHERE datname = current_database()"
         columns = {
             "at": "extract(epoch FROM clock_timestamp())::float8",
-            "transactions": "d.transactions",
             "hit": "d.hit", "read": "d.read",
+            # Everything this session has done by now is in what look() sees
+            # next, so that it can be taken off: it is no load.
+            "nothing": "pg_stat_force_next_flush()::text",
             "written": "(SELECT buffers_alloc FROM pg_stat_bgwriter)",
         }
-        source = ("(SELECT sum(xact_commit + xact_rollback)::int8"
-                  " AS transactions, sum(blks_hit)::int8 AS hit,"
+        source = ("(SELECT sum(blks_hit)::int8 AS hit,"
                   " sum(blks_read)::int8 AS read"
                   f" FROM pg_stat_database{where}) d")
         if server.has_sweep:
@@ -74,11 +76,29 @@ class Counters:
                                             value in columns.items())
                       + f" FROM {source}")
 
+    def look(self):
+        """(moment, transactions by then) of everybody else."""
+        before = self.session.statements
+        row = self.session.row(
+            "SELECT extract(epoch FROM clock_timestamp())::float8 AS at,"
+            " sum(xact_commit + xact_rollback)::int8 AS transactions,"
+            " max(pg_stat_force_next_flush()::text) AS nothing"
+            " FROM pg_stat_database")
+        return row["at"], row["transactions"] - before
+
     def read(self):
-        counters = self.session.row(self.query)
-        # What this session has done itself is no load.
-        counters["own"] = self.session.statements
-        return counters
+        return self.session.row(self.query)
+
+
+def rate(looks):
+    """Transactions a second by looks at their number. Each session reports its own
+    once a second, so the number goes up in steps; the slope of a line through all
+    looks (least squares) is far less moved by where the steps happen to be than
+    the difference of two of them."""
+    middle = fmean(at for at, _ in looks)
+    level = fmean(count for _, count in looks)
+    return max(0.0, sum((at - middle) * (count - level) for at, count in looks)
+               / sum((at - middle) ** 2 for at, _ in looks))
 
 
 def of_counters(before, after):
@@ -102,8 +122,6 @@ def of_counters(before, after):
                   else delta("written"))
     return {
         "seconds": seconds,
-        "server_transactions": delta("transactions"),
-        "own_transactions": after["own"] - before["own"],
         "allocations_per_second": share(per_second, seconds),
         "hit_ratio": (share(hit, hit + read)
                       if None not in (hit, read) else None),
@@ -116,10 +134,10 @@ def of_counters(before, after):
     }
 
 
-def complete(values, transactions_per_second):
-    """Adds what is by transaction. values: of_counters(), with cpu_ns_per_second
-    where it is known."""
-    tps = transactions_per_second
+def complete(values):
+    """Adds what is by transaction. values: of_counters(), with tps, and
+    cpu_ns_per_second where it is known."""
+    tps = values[HEADLINE]
     transactions = tps * values["seconds"] if tps else None
 
     def per_transaction(name):

@@ -182,7 +182,7 @@ def check_plan(args):
         raise BenchError(f"--slice must be {SLICE_LEAST} s at least")
     if args.settle is None:
         args.settle = SETTLE_SECONDS
-        if args.slice < 1.5 * SETTLE_SECONDS:
+        if args.slice < 1.5 * SETTLE_SECONDS and not args.attach:
             args.settle = args.slice / 2
     if not 0 <= args.settle < args.slice:
         raise BenchError("--settle must be shorter than --slice, and not"
