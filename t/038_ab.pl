@@ -136,8 +136,15 @@ print("five", c.p, c.low, round(c.ratio, 6))
 c = analysis.Comparison([math.log(1.1)] * 6)
 print("six", c.p, round(c.low, 6), round(c.high, 6))
 draw = random.Random(1)
-alarms = [analysis.Comparison([draw.gauss(0, .1) for _ in range(20)], i).p <= .05 for i in range(400)]
+alarms = [analysis.Comparison([draw.gauss(0, .1) for _ in range(20)]).p <= .05 for _ in range(400)]
 print("many", .02 <= sum(alarms) / 400 <= .085)
+for n in (7, 12, 49, 50, 51):
+    alarms = [analysis.Comparison([draw.gauss(0, .1) for _ in range(n)]).p <= .05 for _ in range(200)]
+    if not sum(alarms) / 200 <= .11: print("too many", n, sum(alarms))
+print("the same at the border", abs(analysis.chances(51)[450] - analysis.chance(51, 450)) < .002, analysis.outside(6), analysis.outside(10))
+outliers = [.05 + draw.gauss(0, .01) + draw.choice((0, 0, 0, 0, .7, -.7)) for _ in range(30)]
+c = analysis.Comparison(outliers)
+print("despite outliers", c.p < .01, 1.03 < c.low < c.high < 1.08)
 c = analysis.Comparison([.05 + draw.gauss(0, .02) for _ in range(20)])
 print("found", c.p < .001, 1.03 < c.low < 1.0513 < c.high < 1.07)
 print("holm", [round(p, 3) for p in analysis.holm([.04, .01, .03, 1])])
@@ -164,6 +171,8 @@ rate 9 True True
 five None None 1.105171
 six 0.03125 1.1 1.1
 many True
+the same at the border True 0 8
+despite outliers True True
 found True True
 holm [0.09, 0.04, 0.09, 1.0]
 verdicts, better, worse, worse, better, higher, better
@@ -397,6 +406,13 @@ sub random_state
 	return;
 }
 
+# The load's
+sub pgbench_pids
+{
+	return grep { $_ } map { m{^/proc/(\d+)/} && $1 }
+	  grep { (eval { slurp_file($_) } // '') =~ /pgbench\0.*\Q$folder\E/s } glob('/proc/[0-9]*/cmdline');
+}
+
 # What a restart leaves of it: what functions have set goes, as it would have
 # without us
 sub restarted
@@ -414,7 +430,7 @@ my %ending = (INT => 130, TERM => 143, HUP => 129, KILL => 137, pgbench => 1, re
 for my $i (1 .. $interrupts)
 {
 	my $kind = $i <= @kinds ? $kinds[ $i - 1 ] : one_of(@kinds);
-	my $wait = 0.1 + rand(2.4);
+	my $wait = rand(2);
 	my $title = sprintf('interrupt %d, %s after %.2f s', $i, $kind, $wait);
 
 	random_state();
@@ -425,13 +441,15 @@ for my $i (1 .. $interrupts)
 			'--setting' => 'c: partitioned, maintenance_work_mem=9MB',
 			'--slice' => 0.25, '--blocks' => 1000, '--no-picture'));
 
-	# the others need something to kill
-	$wait += 0.7 if $kind eq 'pgbench';
+	# from when it has looked at everything, and changes nothing yet
+	usleep(10_000) until -s $handle->{out} || -s $handle->{err};
 	usleep(1_000_000 * $wait);
 	if ($kind eq 'pgbench')
 	{
-		kill('KILL', grep { $_ } map { m{^/proc/(\d+)/} && $1 }
-			  grep { (eval { slurp_file($_) } // '') =~ /pgbench\0.*\Q$folder\E/ } glob('/proc/[0-9]*/cmdline'));
+		my @pids;
+
+		usleep(20_000) until @pids = pgbench_pids();
+		kill('KILL', @pids);
 	}
 	elsif ($kind eq 'restart')
 	{

@@ -3,25 +3,26 @@
 What is compared is the logarithm of the ratio to the baseline, block by block. As the
 order within each block is drawn at random, under settings that do the same the sign
 of each of these is as likely plus as minus, whatever the noise is like: drift,
-checkpoints, outliers. Hartigan's resampling uses that and nothing else (J. A. Hartigan,
-"Using subsample values as typical values", 1969): draw random subsets of the
-blocks, as a bootstrap draws samples, but each block at most once; the means
-of the subsets are such that any interval between two of them, in order, covers the true
-value with exactly the probability that their places say. The usual bootstrap
-does so only with many blocks: docs/ab.md has how often either errs."""
+checkpoints, outliers. The signed-rank test (Wilcoxon, 1945) uses that and nothing
+else: its rate of false alarms is exact for every number of blocks. Its interval and
+its estimate (Hodges and Lehmann, 1963) are in one sorted list: the means of all
+pairs of blocks, each block with itself included.
+
+A bootstrap, which draws blocks with replacement, is right only with many blocks,
+and a mean tells little once a checkpoint has hit a few of them: docs/ab.md has how
+often each errs."""
 
 import math
-import random
-from itertools import compress
-from statistics import fmean, median
+from functools import lru_cache
+from statistics import NormalDist, median
 
 from metrics import HEADLINE, HIGHER, METRICS
 
 CONFIDENCE = 0.95
-# Up to so many blocks all subsets are taken, from then on so many at random.
-ALL_UP_TO = 12
-DRAWS = 10000
-# Fewer blocks have too few subsets for an interval of 95 %.
+# Up to so many blocks the distribution is counted out, from then on it is as good
+# as a normal one.
+COUNTED_UP_TO = 50
+# With fewer, even all of them on one side are no more than chance (2 / 2^5).
 BLOCKS_LEAST = 6
 
 BETTER, WORSE = "better", "worse"
@@ -29,38 +30,59 @@ MORE, LESS = "higher", "lower"      # of what is neither good nor bad
 NONE_SHOWN = "no difference shown"
 
 
-def subset_means(values, seed=0):
-    """Sorted means of subsets, none of them empty."""
-    n = len(values)
-    if n <= ALL_UP_TO:
-        chosen = range(1, 1 << n)
-    else:
-        draw = random.Random(seed)
-        chosen = (draw.randrange(1, 1 << n) for _ in range(DRAWS))
-    means = []
-    for bits in chosen:
-        flags = bin(bits)[:1:-1]
-        means.append(fmean(compress(values, map(int, flags))))
-    means.sort()
-    return means
+@lru_cache(maxsize=None)
+def chances(n):
+    """By w: how likely a sum of ranks of at most w is, of n signs by chance."""
+    ways = [1]
+    for rank in range(1, n + 1):
+        more = ways + [0] * rank
+        for w, count in enumerate(ways):
+            more[w + rank] += count
+        ways = more
+    total, result = 0, []
+    for count in ways:
+        total += count
+        result.append(total / 2 ** n)
+    return result
+
+
+def chance(n, w):
+    if n <= COUNTED_UP_TO:
+        return chances(n)[w]
+    mean = n * (n + 1) / 4
+    deviation = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+    return NormalDist(mean, deviation).cdf(w + 0.5)
+
+
+@lru_cache(maxsize=None)
+def outside(n):
+    """How many of the sorted means of pairs the interval leaves out at each
+    end."""
+    w = 0
+    while 2 * chance(n, w) <= 1 - CONFIDENCE:
+        w += 1
+    return w - 1
 
 
 class Comparison:
     """One metric of one setting, to the baseline."""
 
-    def __init__(self, logs, seed=0):
-        self.blocks = len(logs)
-        self.ratio = math.exp(fmean(logs)) if logs else None
-        self.low = self.high = self.p = None
-        if self.blocks < BLOCKS_LEAST:
+    def __init__(self, logs):
+        n = self.blocks = len(logs)
+        self.ratio = self.low = self.high = self.p = None
+        if not logs:
             return
-        means = subset_means(logs, seed)
-        outside = math.floor((1 - CONFIDENCE) / 2 * (len(means) + 1))
-        self.low = math.exp(means[outside - 1])
-        self.high = math.exp(means[-outside])
-        below = sum(mean <= 0 for mean in means)
-        above = sum(mean >= 0 for mean in means)
-        self.p = min(1.0, 2 * (min(below, above) + 1) / (len(means) + 1))
+        means = sorted((logs[i] + logs[j]) / 2
+                       for i in range(n) for j in range(i + 1))
+        self.ratio = math.exp(median(means))
+        if n < BLOCKS_LEAST:
+            return
+        edge = outside(n)
+        self.low = math.exp(means[edge])
+        self.high = math.exp(means[-1 - edge])
+        w = min(sum(mean <= 0 for mean in means),
+                sum(mean >= 0 for mean in means))
+        self.p = min(1.0, 2 * chance(n, w))
 
 
 def holm(values):
@@ -101,7 +123,7 @@ def verdict(metric, comparison, p):
     return BETTER if more == (metric.better == HIGHER) else WORSE
 
 
-def analyse(blocks, names, configuration, seed=0):
+def analyse(blocks, names, configuration):
     """Rows of the result. blocks: each {setting: metrics}; names: of the
     settings, the first of which is the baseline.
 
@@ -112,7 +134,7 @@ def analyse(blocks, names, configuration, seed=0):
     for metric in METRICS.values():
         for name in names[1:]:
             comparisons[metric.name, name] = Comparison(
-                log_ratios(blocks, metric, name, baseline), seed)
+                log_ratios(blocks, metric, name, baseline))
     adjusted = {}
     for family in ([(HEADLINE, name) for name in names[1:]],
                    *([(metric, name) for metric in METRICS

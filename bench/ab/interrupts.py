@@ -24,7 +24,9 @@ class Interrupts:
 
     def install(self):
         for signum in SIGNALS:
-            signal.signal(signum, self._note)
+            # nohup, and a script's background, have had their reasons
+            if signal.getsignal(signum) != signal.SIG_IGN:
+                signal.signal(signum, self._note)
 
     def _note(self, signum, frame):
         self.signum = self.signum or signum
