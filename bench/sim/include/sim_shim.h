@@ -49,10 +49,29 @@ sim_test_and_set(volatile slock_t *lock)
 #include "compat.h"
 #undef pgsweep_prefetch_for_write
 
+/*
+ * A call from inside of an assembly statement that does not say that memory
+ * changes, as the real one does not: or the compiler would load again after it
+ * what it has in registers there.
+ */
 static inline void
 pgsweep_prefetch_for_write(const void *address)
 {
+#ifdef __x86_64__
+	__asm__ __volatile__("mov %%rsp, %%rbx\n\t"
+						 "sub $128, %%rsp\n\t"	/* the red zone */
+						 "and $-16, %%rsp\n\t"
+						 "call sim_prefetch_for_write\n\t"
+						 "mov %%rbx, %%rsp"
+						 : "+D" (address)
+						 :
+						 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11",
+						 "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+						 "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+						 "xmm15", "cc");
+#else
 	sim_prefetch_for_write(address);
+#endif
 }
 #endif
 
