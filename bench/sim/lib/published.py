@@ -48,4 +48,5 @@ def result_row(metric, configuration, side, value, base=None):
     ratio = value / base if base else None
     return {"metric": metric, "configuration": configuration, "side": side,
             "rounds": 1, "median": value, "min": value, "max": value,
-            "ratio": ratio, "ratio_min": ratio, "ratio_max": ratio}
+            **{key: ratio for key in ("ratio", "ratio_min", "ratio_max",
+                                      "ratio_low", "ratio_high")}}

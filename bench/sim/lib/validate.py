@@ -27,7 +27,7 @@ def validate(simulator, quick, parts=PARTS):
         rows += found.rows()
         wanted += found.wanted()
         if name == "validate_scans":
-            drawn = pictures.scans(found, BENCH / "sim")
+            drawn = pictures.scans_picture(found, BENCH / "sim")
             report.say("pictures: " + ", ".join(
                 str(path.relative_to(ROOT)
                     if path.is_relative_to(ROOT) else path)
