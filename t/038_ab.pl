@@ -148,9 +148,9 @@ print("despite outliers", c.p < .01, 1.03 < c.low < c.high < 1.08)
 c = analysis.Comparison([.05 + draw.gauss(0, .02) for _ in range(20)])
 print("found", c.p < .001, 1.03 < c.low < 1.0513 < c.high < 1.07)
 print("holm", [round(p, 3) for p in analysis.holm([.04, .01, .03, 1])])
-def blocks(a, b, name="tps", half=None):
-    return [{"a": {name: x, "half": {name: half}}, "b": {name: y, "half": {name: half}}} for x, y in zip(a, b)]
-def verdict(name, a, b, half=None):
+def blocks(a, b, name="tps", half=.5):
+    return [{s: {"tps": 1, name: v, "half": {"tps": .5, name: half}} for s, v in (("a", x), ("b", y))} for x, y in zip(a, b)]
+def verdict(name, a, b, half=.5):
     rows = analysis.analyse(blocks(a, b, name, half), ["a", "b"], "c")
     return next(r["verdict"] for r in rows if r["metric"] == name and r["side"] == "b")
 ten = [100 + i for i in range(10)]
@@ -158,7 +158,10 @@ more = [x * 1.2 for x in ten]
 print("verdicts", verdict("tps", ten, more), verdict("tps", more, ten), verdict("latency_p99_ms", ten, more),
       verdict("latency_p99_ms", more, ten), verdict("allocations_per_second", ten, more), verdict("hit_ratio", ten, more),
       sep=", ")
-print("equal", verdict("tps", ten, ten), verdict("tps", ten, [None] * 10), sep=", ")
+print("equal", verdict("tps", ten, ten), verdict("hit_ratio", ten, [None] * 10), sep=", ")
+standing = [250, 0] * 5
+print("stalls", verdict("tps", ten, standing), verdict("tps", ten, [0] * 10), verdict("tps", [v * 4 for v in ten], [v * 4.4 for v in ten[1:]] + [0]),
+      verdict("latency_p99_ms", ten, [50] * 9 + [None]), sep=", ")
 print("zero", verdict("sleeps_per_transaction", [0] * 10, [0] * 10, .5), verdict("sleeps_per_transaction", [9] * 10, [0] * 10, .5),
       sep=", ")
 PYTHON
@@ -177,6 +180,7 @@ found True True
 holm [0.09, 0.04, 0.09, 1.0]
 verdicts, better, worse, worse, better, higher, better
 equal, no difference shown, None
+stalls, no difference shown, worse, no difference shown, None
 zero, no difference shown, better
 EXPECTED
 }
@@ -205,10 +209,14 @@ for my $case (
 	[ 'a misspelt one of ours', [ '-S', '--a', 'stock', '--b', 'pg_sweep.batchsize=1' ], qr/invalid configuration parameter name/ ],
 	[ 'postmaster', [ '-S', '--a', 'stock', '--b', 'shared_buffers=1GB' ], qr/shared_buffers can be changed by a restart only/ ],
 	[ 'internal', [ '-S', '--a', 'stock', '--b', 'block_size=1' ], qr/block_size cannot be changed/ ],
+	[ 'what changes meaning', [ '-S', '--a', 'stock', '--b', 'session_replication_role=replica' ], qr/session_replication_role is not for an experiment: category/ ],
+	[ 'kept plans', [ '-S', '-M', 'prepared', '--a', 'now:', '--b', 'enable_sort=off' ], qr/enable_sort is for the planner/ ],
+	[ 'no number', [ '-S', @two, '--minutes', 'nan' ], qr/--minutes must be a number/ ],
+	[ 'endless', [ '-S', @two, '--slice', 'inf' ], qr/--slice must be a number/ ],
 	[ 'backend', [ '-S', '--a', 'stock', '--b', 'jit_provider=x, log_connections=on' ], qr/jit_provider can be|log_connections is read when/ ],
 	[ 'fsync', [ '-S', '--a', 'stock', '--b', 'fsync=off' ], qr/fsync is not for an experiment: a crash/ ],
 	[ 'full_page_writes', [ '-S', '--a', 'stock', '--b', 'FULL_PAGE_WRITES=off' ], qr/full_page_writes is not for/ ],
-	[ 'a list of names', [ '-S', '--a', 'stock', '--b', 'search_path=public' ], qr/search_path is a list of names/ ],
+	[ 'a list of names', [ '-S', '--a', 'stock', '--b', 'search_path=public' ], qr/search_path is not for an experiment/ ],
 	[ 'matched names', [ '-S', '--a', 'stock', '--b', 'nodots=1' ], qr/has no parameter nodots/ ],
 	[ 'set for the role', [ '-S', '--a', 'stock', '--b', 'work_mem=8MB', '-d', $node->connstr('postgres') . ' user=overridden' ],
 		qr/work_mem is set by ALTER ROLE/ ],
@@ -246,6 +254,24 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET bgwriter_delay');
 	$node->reload;
 	is(snapshot(), $before, 'changes that wait for a reload: taken back');
+
+	# files that a reload reads as well; a second later, as files have no
+	# finer times
+	my $hba = $node->data_dir . '/pg_hba.conf';
+	my $old = slurp_file($hba);
+	usleep(1_100_000);
+	append_to_file($hba, "# another line\n");
+	($status, $out, $err) = ab(@load, '--a', 'stock', '--b', 'balance=off', '--no-picture');
+	is($status, 1, 'a changed pg_hba.conf: refused');
+	like($err, qr/pg_hba\.conf was changed at/, 'a changed pg_hba.conf: says so');
+	$node->reload;
+	append_to_file($node->data_dir . '/postgresql.auto.conf', "# by hand\n");
+	($status, $out, $err) = ab(@load, '--a', 'stock', '--b', 'balance=off', '--no-picture');
+	is($status, 1, 'a comment by hand: refused');
+	like($err, qr/edited by hand, and ALTER SYSTEM would not keep the line '# by hand'/, 'a comment by hand: says so');
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET work_mem');
+	$node->reload;
+	is(snapshot(), $before, 'by hand: taken back');
 }
 
 #
@@ -274,7 +300,7 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 
 	is_deeply([ sort keys %$tps ],
 		[ sort qw(metric configuration side rounds median min max ratio ratio_min ratio_max ratio_low ratio_high
-			  p p_corrected verdict better headline) ], 'JSON: keys');
+			  p p_corrected verdict ratio_of_totals better headline) ], 'JSON: keys');
 	is(scalar(@$rows), 12 * 3, 'JSON: a row for each metric and setting');
 	is($_->{rounds}, 10, "JSON: $_->{side}: all blocks count") for @row{qw(tps/quick tps/slow)};
 	is($tps->{verdict}, 'worse', 'JSON: tps: worse');
@@ -334,13 +360,13 @@ isnt($orders[0], $orders[2], 'another seed: another order');
 # An application of somebody else's
 #
 {
-	my ($status, $out, $err) = ab('--attach', @two, '--slice' => 1.5, '--blocks' => 1, '--no-picture');
+	my ($status, $out, $err) = ab('--attach', @two, '--slice' => 1.5, '--settle' => 1.1, '--blocks' => 1, '--no-picture');
 
 	is($status, 1, 'attached to an idle server: no result');
 	like($err, qr/the server is idle/, 'attached to an idle server: says so');
 
 	my $application = start_pgbench($node, 'application', @load, '-T' => 60);
-	($status, $out, $err) = ab('--attach', @two, '--slice' => 2.4, '--blocks' => 1, '--no-picture');
+	($status, $out, $err) = ab('--attach', @two, '--slice' => 2.4, '--settle' => 1.1, '--blocks' => 1, '--no-picture');
 	is($status, 0, 'attached: done') or diag($err);
 	my %row = map { ("$_->{metric}/$_->{side}" => $_) } @{ slurp_json() };
 	cmp_ok($row{'tps/stock'}{median}, '>', 50, 'attached: transactions a second from statistics');
@@ -374,6 +400,54 @@ isnt($orders[0], $orders[2], 'another seed: another order');
 	wait_until_quiet();
 	switch_to($node, 'stock');
 	is(snapshot(), $before, 'somebody switches: as before');
+}
+
+#
+# What others do meanwhile to what is compared, or in the way
+#
+{
+	my @ab = command(@load, '--a', 'x: maintenance_work_mem=9MB', '--b', 'y: maintenance_work_mem=8MB', @short, '--blocks' => 1000);
+	my $handle = run_in_background('by_others', @ab);
+	usleep(50_000) until -s $handle->{err};
+	$node->safe_psql('postgres', "ALTER SYSTEM SET maintenance_work_mem = '77MB'");
+	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM by somebody: ends the run');
+	like(background_stderr($handle), qr/somebody else has set maintenance_work_mem to '77MB'.*/, 'ALTER SYSTEM by somebody: says so');
+	like(background_stderr($handle), qr/is '77MB' by somebody else, and was left so/, 'ALTER SYSTEM by somebody: and what it leaves');
+	is($node->safe_psql('postgres', 'SHOW maintenance_work_mem'), '77MB', 'ALTER SYSTEM by somebody: is left');
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET maintenance_work_mem');
+	$node->reload;
+
+	$handle = run_in_background('another', @ab);
+	usleep(50_000) until -s $handle->{err};
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET deadlock_timeout = 777');
+	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM of another parameter: ends the run');
+	like(background_stderr($handle), qr/somebody else has changed the configuration files/, 'ALTER SYSTEM of another parameter: says so');
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET deadlock_timeout');
+	$node->reload;
+	is(snapshot(), $before, 'ALTER SYSTEM by somebody: all else as before');
+
+	# a client that ends is less load from then on
+	my ($status, $out, $err) = ab('-f', write_script('dies.sql',
+			"\\set r random(1, 300)\nSELECT pg_sleep(0.001), 1 / (:r - 1);\n"), '-c', 4, @two, @short, '--blocks' => 100);
+	is($status, 1, 'a client that dies: ends the run');
+	like($err, qr/client of pgbench has ended: .*division by zero/, 'a client that dies: says why');
+	is(snapshot(), $before, 'a client that dies: everything is as before');
+
+	# functions that somebody has put where an old database lets him
+	$node->safe_psql('postgres', q{
+CREATE FUNCTION public.trap(text, record) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$;
+CREATE AGGREGATE public.json_agg(record) (SFUNC = trap, STYPE = text);
+ALTER ROLE overridden SET statement_timeout = '1ms';
+ALTER ROLE overridden SET standard_conforming_strings = off;
+ALTER ROLE overridden SET search_path = public, pg_catalog;
+});
+	($status, $out, $err) = ab(@load, @two, @short, '--blocks' => 1, '-d' => $node->connstr('postgres') . ' user=overridden');
+	# pgbench has the time-out, too
+	like($err, qr/pgbench ended.*statement timeout|a client of pgbench has ended/, 'a hostile role: the load alone has its settings');
+	($status, $out, $err) = ab('--restore', '-d' => $node->connstr('postgres') . ' user=overridden');
+	is($status, 0, 'a hostile role: putting back has not') or diag($err);
+	$node->safe_psql('postgres', 'DROP AGGREGATE public.json_agg(record); ALTER ROLE overridden RESET ALL');
+	is(snapshot(), $before, 'a hostile role: everything is as before');
 }
 
 #
@@ -485,6 +559,7 @@ for my $i (1 .. $interrupts)
 			is($status, 1, "$title: the next run is refused");
 			like($err, qr/was killed and has put nothing back: --restore/, "$title: and says why");
 		}
+		local $ENV{PGTZ} = one_of('Asia/Tokyo', 'UTC');
 		my ($status, $out, $err) = ab('--restore');
 		is($status, 0, "$title: --restore") or diag($err);
 		like($out, @journal ? qr/everything is as before the run of 20/ : qr/nothing to put back/, "$title: says what it did");

@@ -98,18 +98,27 @@ def holm(values):
 
 
 def log_ratios(blocks, metric, setting, baseline):
-    """By block; one where it is not known on both sides is left out."""
+    """By block; none at all if it is not known of one of the slices: those where
+    a setting has stood still would be missing."""
     result = []
     for block in blocks:
         pair = [block[side].get(metric.name) for side in (setting, baseline)]
         if None in pair:
-            continue
+            return []
         if metric.counted:
             pair = [value + block[side]["half"][metric.name]
                     for value, side in zip(pair, (setting, baseline))]
-        if min(pair) > 0:
-            result.append(math.log(pair[0] / pair[1]))
+        if min(pair) <= 0:
+            return []
+        result.append(math.log(pair[0] / pair[1]))
     return result
+
+
+def ratio_of_totals(blocks, setting, baseline):
+    """All that was done under each setting."""
+    ours, base = (sum(block[side][HEADLINE] for block in blocks)
+                  for side in (setting, baseline))
+    return ours / base if base > 0 else None
 
 
 def verdict(metric, comparison, p):
@@ -162,6 +171,13 @@ def row(blocks, metric, name, baseline, configuration, comparison, adjusted):
     elif values:
         ratios = [1.0]
     known = comparison is not None and comparison.p is not None
+    said = verdict(metric, comparison, adjusted) if known else None
+    totals = None
+    if known and metric.name == HEADLINE:
+        totals = ratio_of_totals(blocks, name, baseline)
+        # Typical slices say one thing, a few of them turn it round.
+        if totals is None or (totals - 1) * (comparison.ratio - 1) < 0:
+            said = NONE_SHOWN
     return result | {
         "ratio": comparison.ratio if comparison else (ratios or [None])[0],
         "ratio_min": min(ratios, default=None),
@@ -170,7 +186,8 @@ def row(blocks, metric, name, baseline, configuration, comparison, adjusted):
         "ratio_high": comparison.high if known else None,
         "p": comparison.p if known else None,
         "p_corrected": adjusted,
-        "verdict": verdict(metric, comparison, adjusted) if known else None,
+        "verdict": said,
+        "ratio_of_totals": totals,
         "better": metric.better,
         "headline": metric.name == HEADLINE,
     }

@@ -5,7 +5,7 @@ putting back."""
 import signal
 import time
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
@@ -27,6 +27,8 @@ class Interrupts:
             # nohup, and a script's background, have had their reasons
             if signal.getsignal(signum) != signal.SIG_IGN:
                 signal.signal(signum, self._note)
+        # Stopped, it would leave the server switched.
+        signal.signal(signal.SIGTSTP, signal.SIG_IGN)
 
     def _note(self, signum, frame):
         self.signum = self.signum or signum

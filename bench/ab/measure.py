@@ -101,12 +101,12 @@ class Run:
                              + " | ".join(self.spoilt))
 
     def _slice(self, number, place, setting):
-        begin = time.time()
         in_force = self.switcher.apply(setting)
         if self.load:
-            # of the slice before: in time that is thrown away
+            # of the slice before, and before the time of this one begins
             self.load.check()
             self.load.read()
+        begin = time.time()
         self.interrupts.sleep_until(begin + self.plan.settle_seconds)
         before = self.counters.read()
         cpu_before = self.clocks and self.clocks.read()
@@ -115,9 +115,10 @@ class Run:
         ended = time.time()
         cpu_after = self.clocks and self.clocks.read()
         after = self.counters.read()
-        if ended - begun <= 0:
-            raise BenchError("switching takes longer than a slice: use a longer"
-                             " --slice")
+        if ended - begun < (self.plan.slice_seconds
+                            - self.plan.settle_seconds) / 2:
+            raise BenchError("reading the counters takes longer than half a"
+                             " slice: use a longer --slice")
         self.switcher.still(in_force)
         values = metrics.of_counters(before, after)
         values["tps"] = metrics.rate(looks) if looks else None

@@ -17,7 +17,7 @@ class Metric:
 
 
 METRICS = {metric.name: metric for metric in (
-    Metric(HEADLINE, "transactions/s", 0, HIGHER),
+    Metric(HEADLINE, "transactions/s", 0, HIGHER, True),
     Metric("latency_p50_ms", "latency, ms: 50 %", 3, LOWER),
     Metric("latency_p95_ms", "95 %", 3, LOWER),
     Metric("latency_p99_ms", "99 %", 3, LOWER),
@@ -56,19 +56,19 @@ class Counters:
         if server.has_sweep:
             source += (", (SELECT sum(allocations)::int8 AS allocations,"
                        " sum(shared_atomics)::int8 AS atomics"
-                       " FROM pg_sweep_strategies) s")
+                       f" FROM {session.sweep}pg_sweep_strategies) s")
             columns |= {"sweep_allocations": "s.allocations",
                         "atomics": "s.atomics"}
         if server.has_nodes:
             source += (", (SELECT sum(allocations)::int8 AS allocations,"
                        " sum(local_allocations)::int8 AS local"
-                       " FROM pg_sweep_nodes) n")
+                       f" FROM {session.sweep}pg_sweep_nodes) n")
             columns |= {"node_allocations": "n.allocations",
                         "local": "n.local"}
         if server.tracks_waits:
             source += (", (SELECT coalesce(sum(contended), 0)::int8"
                        " AS contended, coalesce(sum(slept), 0)::int8 AS slept"
-                       " FROM pg_sweep_lwlock_waits) w")
+                       f" FROM {session.sweep}pg_sweep_lwlock_waits) w")
             columns |= {"contended": "w.contended", "slept": "w.slept",
                         "tracked": "current_setting("
                                    "'pg_sweep.track_lwlock_waits')"}
@@ -145,13 +145,13 @@ def complete(values):
                 if transactions and values.get(name) is not None else None)
 
     cpu = values.get("cpu_ns_per_second")
-    values[HEADLINE] = tps or None
     values["cpu_us_per_transaction"] = (cpu / tps / 1000
                                         if tps and cpu is not None else None)
     values["contended_per_transaction"] = per_transaction("contended")
     values["sleeps_per_transaction"] = per_transaction("slept")
     # What a count of 0 is compared by: half an event
     values["half"] = {
+        HEADLINE: 0.5 / values["seconds"],
         "shared_atomics_per_allocation":
             0.5 / values["allocations"] if values["allocations"] else None,
         "contended_per_transaction": 0.5 / transactions if transactions

@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import math
 import os
 import shutil
 from pathlib import Path
@@ -15,11 +16,14 @@ import settings
 
 MINUTES = 5.0
 SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 2.3
-# A backend reports to pg_stat_database once a second: what comes later than that
-# after a switch was done after it. What is reported in a slice is of a second
-# more or less than that, which is the less noise the longer the slice is.
+# A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in core):
+# what comes later than that after a switch was done after it.
 REPORT_SECONDS = 1.0
-SLICE_SECONDS_ATTACHED = 10.0
+# One that falls idle within that second does so after ten (PGSTAT_IDLE_INTERVAL),
+# as many sessions of an application do.
+SETTLE_SECONDS_ATTACHED = 11.0
+SLICE_SECONDS_ATTACHED = 30.0
+MINUTES_ATTACHED = 30.0
 SETTLE_SECONDS = REPORT_SECONDS + 0.1
 BLOCKS_QUICK = 10
 # The analysis looks at all pairs of blocks; for a longer time, take longer slices.
@@ -78,7 +82,8 @@ def parser():
     add("-j", "--jobs", type=int, metavar="N",
         help="pgbench's threads; default: as many as CPUs here")
     add("-M", "--protocol", choices=("simple", "extended", "prepared"),
-        default="prepared", help="default: prepared")
+        help="default: prepared; with parameters that the planner reads:"
+             " extended")
     add("-D", "--define", action="append", metavar="NAME=VALUE")
     add("-R", "--rate", type=float, metavar="TPS")
     add("-s", "--scale", type=int, metavar="N")
@@ -89,14 +94,15 @@ def parser():
              " left there")
     group = result.add_argument_group("how long")
     add = group.add_argument
-    add("--minutes", type=float, help=f"in all; default {MINUTES:g}")
+    add("--minutes", type=float, help=f"in all; default {MINUTES:g}; attached: {MINUTES_ATTACHED:g}")
     add("--blocks", type=int, metavar="N", help="instead of --minutes")
     add("--slice", type=float, metavar="SECONDS",
         help=f"of a setting; default {SLICE_SECONDS:g}; attached:"
              f" {SLICE_SECONDS_ATTACHED:g}")
     add("--settle", type=float, metavar="SECONDS",
         help="of each slice, thrown away; default"
-             f" {SETTLE_SECONDS:g}, or half of a short slice")
+             f" {SETTLE_SECONDS:g}, or half of a short slice; attached:"
+             f" {SETTLE_SECONDS_ATTACHED:g}")
     add("--quick", action="store_true",
         help="a minute: shows what it does")
     add("--seed", type=int, help="of the order; default: drawn, and printed")
@@ -176,13 +182,18 @@ def check_load(args):
 
 
 def check_plan(args):
+    for name in ("minutes", "slice", "settle", "rate"):
+        value = getattr(args, name)
+        if value is not None and (not math.isfinite(value) or value < 0):
+            raise BenchError(f"--{name} must be a number, and not negative")
     if args.slice is None:
         args.slice = (SLICE_SECONDS_ATTACHED if args.attach else
                       SLICE_SECONDS_QUICK if args.quick else SLICE_SECONDS)
     if args.slice < SLICE_LEAST:
         raise BenchError(f"--slice must be {SLICE_LEAST} s at least")
     if args.settle is None:
-        args.settle = SETTLE_SECONDS
+        args.settle = (SETTLE_SECONDS_ATTACHED if args.attach
+                       else SETTLE_SECONDS)
         if args.slice < 1.5 * SETTLE_SECONDS and not args.attach:
             args.settle = args.slice / 2
     if not 0 <= args.settle < args.slice:
@@ -191,11 +202,12 @@ def check_plan(args):
     if args.attach and args.settle < SETTLE_SECONDS:
         raise BenchError("with --attach, --settle must be"
                          f" {SETTLE_SECONDS:g} at least: sessions report once"
-                         " a second")
+                         " a second (idle ones after ten)")
     if args.blocks is None and args.minutes is None and args.quick:
         args.blocks = BLOCKS_QUICK
     if args.blocks is None:
-        minutes = MINUTES if args.minutes is None else args.minutes
+        minutes = (args.minutes if args.minutes is not None else
+                   MINUTES_ATTACHED if args.attach else MINUTES)
         each = len(args.settings) * args.slice
         # one more is the warm-up
         args.blocks = int(min(minutes * 60 / each, BLOCKS_MOST)) - 1
@@ -210,7 +222,7 @@ def check_plan(args):
 
 
 def pgbench_options(args):
-    result = [*scripts(args), "-M", args.protocol]
+    result = [*scripts(args), "-M", args.protocol or "prepared"]
     for name in args.define or ():
         result += ["-D", name]
     if args.rate is not None:
@@ -222,12 +234,13 @@ def pgbench_options(args):
 
 def configuration(args, database):
     if args.attach:
-        load = "attached"
+        load = "attached, all databases"
     else:
         load = (f"pgbench {' '.join(scripts(args) + args.more)},"
                 f" {args.client} clients")
         load += f", -R {args.rate:g}" if args.rate else ""
-    return (f"{load}, database {database}; {args.blocks} blocks of"
+        load += f", -M {args.protocol}, database {database}"
+    return (f"{load}; {args.blocks} blocks of"
             f" {args.slice:g} s slices, the first {args.settle:g} s of each"
             f" thrown away; seed {args.seed}")
 

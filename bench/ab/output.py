@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import shutil
 import sys
@@ -105,8 +106,9 @@ def headline(rows, names, blocks):
         if row["metric"] != HEADLINE or row["side"] == names[0]:
             continue
         if row["verdict"] is None:
-            why = ("there were no transactions" if not row["rounds"] else
-                   f"{blocks} blocks are too few, {BLOCKS_LEAST} needed")
+            why = (f"{blocks} blocks are too few, {BLOCKS_LEAST} needed"
+                   if blocks < BLOCKS_LEAST else
+                   "transactions cannot be told")
             report.say(f"{row['side']} to {names[0]}: no verdict, {why}")
             continue
         report.say(f"{row['side']} to {names[0]}: {row['verdict']} in"
@@ -114,14 +116,20 @@ def headline(rows, names, blocks):
                    f" ({100 * (row['ratio_low'] - 1):+.1f} .."
                    f" {100 * (row['ratio_high'] - 1):+.1f} %, p ="
                    f" {row['p_corrected']:.4f})")
+        totals = row["ratio_of_totals"]
+        if totals is None or not row["ratio_low"] <= totals <= \
+                row["ratio_high"]:
+            report.say("  BUT all transactions together are"
+                       f" {100 * ((totals or math.inf) - 1):+.1f} %: a few"
+                       " slices are unlike the others, see ab.png")
 
 
 def explain(rows, names):
-    report.say("ratio: within a block, mean of the blocks, with an interval of"
-               f" {CONFIDENCE:.0%} for each by itself. Verdicts on the other"
-               " metrics are corrected")
-    report.say("for being many, so an interval may leave out 1 with no"
-               " difference shown. -: not known here.")
+    report.say("ratio: within a block, for a typical one (Hodges-Lehmann), with"
+               f" an interval of {CONFIDENCE:.0%} for each by itself. Verdicts"
+               " on the other")
+    report.say("metrics are corrected for being many, so an interval may leave"
+               " out 1 with no difference shown. -: not known here.")
 
 
 def check_directory(directory):

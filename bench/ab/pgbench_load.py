@@ -171,12 +171,18 @@ class PgbenchLoad:
             interrupts.sleep(POLL_SECONDS)
 
     def check(self):
-        """It must be running."""
-        if self.pgbench.poll() is None:
+        """It must be running, with all its clients."""
+        ended = self.pgbench.poll() is not None
+        with open(self.output.name) as output:
+            lines = [line for line in output if
+                     re.search(r"error|fatal|aborted", line)]
+        lines = [line.strip().removeprefix("pgbench: ") for line in lines]
+        if not ended:
+            if any(re.search(r"client \d+ .*aborted", line)
+                   for line in lines):
+                raise BenchError("a client of pgbench has ended: "
+                                 + "; ".join(lines[:3]))
             return
-        self.output.seek(0)
-        lines = [line for line in self.output.read().splitlines()
-                 if re.search(r"error|fatal|aborted", line)]
         code = self.pgbench.returncode
         how = (f"was ended by signal {-code}" if code < 0
                else f"ended with status {code}")
@@ -218,6 +224,8 @@ class PgbenchLoad:
         except subprocess.TimeoutExpired:
             # one long transaction; its clients may have waited for a lock
             self.kill()
+        if self.pgbench.returncode > 0:
+            self.check()
         self.read()
         for span in self.open:
             span.finish()

@@ -18,6 +18,17 @@ MARKER = "--pg_sweep-ab-answer-ends--"
 ANSWER_SECONDS = 30
 CONNECT_SECONDS = 10
 SUCCESS = "00000"
+# Of the control session, whatever its role, its database or a setting that is
+# compared say: it must be able to put things back, write and read values alike at all
+# times, and find nobody else's functions.
+OPTIONS = {
+    "search_path": "pg_catalog",
+    "statement_timeout": "0", "lock_timeout": "0", "transaction_timeout": "0",
+    "idle_session_timeout": "0", "exit_on_error": "off",
+    "standard_conforming_strings": "on", "client_min_messages": "error",
+    "TimeZone": "UTC", "DateStyle": "ISO,MDY", "extra_float_digits": "1",
+    "default_transaction_read_only": "off",
+}
 
 
 class ServerGone(BenchError):
@@ -61,6 +72,15 @@ class Connection:
                                                     str(CONNECT_SECONDS)),
                 "PGCLIENTENCODING": "UTF8", "LC_ALL": "C"}
 
+    def control_environment(self, application):
+        """As above, with OPTIONS from the first packet on."""
+        options = " ".join(f"-c {name}={value}"
+                           for name, value in OPTIONS.items())
+        environment = self.environment(application)
+        environment["PGOPTIONS"] = \
+            f"{environment.get('PGOPTIONS', '')} {options}"
+        return environment
+
     def psql(self):
         database = ["-d", self.database] if self.database else []
         return [self.programs["psql"], "-X", "-q", "-A", "-t", "-w",
@@ -82,14 +102,28 @@ class Session:
         self.psql = subprocess.Popen(
             connection.psql(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True,
-            env=connection.environment(application))
+            env=connection.control_environment(application))
         self.rest = b""
         self.statements = 0
+        self.sweep = None               # schema of pg_sweep, with a dot
         try:
-            self.execute("SET client_min_messages = error")
+            self._begin()
         except BenchError:
             self.close()
             raise
+
+    def _begin(self):
+        # not rows(): until the path is known, no function but the comparison
+        path = self.execute("SHOW search_path")
+        if path != OPTIONS["search_path"]:
+            raise BenchError("the control session has not got its options:"
+                             " leave \"options\" out of the conninfo (a pooler"
+                             " in between will not do, either)")
+        schema = self.execute(
+            "SELECT pg_catalog.quote_ident(n.nspname) FROM"
+            " pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n"
+            " ON n.oid = e.extnamespace WHERE e.extname = 'pg_sweep'")
+        self.sweep = f"{schema}." if schema else None
 
     def execute(self, sql):
         """Run one statement; its output as text."""

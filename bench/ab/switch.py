@@ -4,9 +4,10 @@ import time
 
 from lib.paths import BenchError
 
+import files
 import settings
-from server import AUTO_FILE
-from session import quote, quote_name
+from files import entry
+from session import SqlError, quote, quote_name
 
 # A reload reaches every process within milliseconds, unless it is stuck.
 RELOAD_SECONDS = 20
@@ -20,19 +21,21 @@ class SomebodyElse(BenchError):
 def incarnation(session):
     """Changes with each start of the server, that after a crash of a process
     included: then the runtime state is what the configuration says."""
-    row = session.row("SELECT pg_postmaster_start_time()::text AS postmaster,"
-                      " (SELECT backend_start::text FROM pg_stat_activity"
+    # as text, which a session in another time zone writes the same
+    row = session.row("SELECT extract(epoch FROM pg_postmaster_start_time())"
+                      "::text AS postmaster, (SELECT extract(epoch FROM"
+                      " backend_start)::text FROM pg_stat_activity"
                       " WHERE backend_type = 'checkpointer') AS checkpointer")
     return [row["postmaster"], row["checkpointer"]]
 
 
-def find(session, server, keys):
+def find(session, server, wanted):
     """All that the settings will change, as it is now: what the journal keeps,
     in a form that put_back() takes."""
     server.sweep = server.ask_sweep()
     found = {"incarnation": incarnation(session), "entries": {}, "shown": {},
-             "strategy": None, "lwlock_wait": None, "tranches": {}}
-    for key in keys:
+             "ours": {}, "strategy": None, "lwlock_wait": None, "tranches": {}}
+    for key in settings.keys(wanted):
         if key == settings.STRATEGY:
             # "auto" is known by the reason that it gives
             found["strategy"] = ("auto" if server.sweep["reason"]
@@ -45,23 +48,17 @@ def find(session, server, keys):
         else:
             found["entries"][key] = entry(session, key)
             found["shown"][key] = shown(session, key)
+            found["ours"][key] = [setting.values[key] for setting in wanted
+                                  if key in setting.values]
     return found
 
 
 def own_policy(session, tranche):
     """What pg_sweep_set_lwlock_wait() takes for what the tranche has."""
-    row = session.row("SELECT policy, own FROM pg_sweep_lwlock_policies"
+    row = session.row("SELECT policy, own FROM"
+                      f" {session.sweep}pg_sweep_lwlock_policies"
                       f" WHERE tranche = {quote(tranche)}")
     return row["policy"] if row["own"] else "default"
-
-
-def entry(session, parameter):
-    """As it is written in postgresql.auto.conf, None where it is not."""
-    rows = session.rows("SELECT setting FROM pg_file_settings WHERE sourcefile"
-                        f" = {AUTO_FILE} AND"
-                        f" lower(name) = lower({quote(parameter)})"
-                        " ORDER BY seqno DESC LIMIT 1")
-    return rows[0]["setting"] if rows else None
 
 
 def shown(session, parameter):
@@ -84,15 +81,15 @@ def reload(session):
     session.execute("SELECT pg_reload_conf()")
     wait(session, f"SELECT pg_conf_load_time() > {quote(before)}",
          "has not read its configuration again")
-    if session.value("SELECT to_regclass('pg_sweep_status') IS NOT NULL"):
+    if session.sweep:
         # The background writer applies it in its next cycle.
-        wait(session, """SELECT state <> 'ok' OR (
+        wait(session, f"""SELECT state <> 'ok' OR (
                  batch_size_configured =
                  current_setting('pg_sweep.batch_size')::int
              AND lwlock_wait_configured IS NOT DISTINCT FROM
                  CASE WHEN lwlock_wait_configured IS NOT NULL
                       THEN current_setting('pg_sweep.lwlock_wait') END)
-             FROM pg_sweep_status""",
+             FROM {session.sweep}pg_sweep_status""",
              "has not applied the parameters of pg_sweep")
 
 
@@ -106,21 +103,29 @@ def wait(session, query, complaint):
 
 
 def set_strategy(session, name):
-    session.execute(f"SELECT pg_sweep_set_strategy({quote(name)})")
+    session.execute(f"SELECT {session.sweep}pg_sweep_set_strategy("
+                    f"{quote(name)})")
 
 
 def set_lwlock_wait(session, policy, tranche=None):
     argument = f", {quote(tranche)}" if tranche is not None else ""
-    session.execute("SELECT pg_sweep_set_lwlock_wait("
+    session.execute(f"SELECT {session.sweep}pg_sweep_set_lwlock_wait("
                     f"{quote(policy)}{argument})")
 
 
 def put_back(session, found):
-    """What find() has found. Returns what could not be, as lines; none if all
-    is as before."""
+    """What find() has found. Returns (what could not be put back, what was left to
+    others), as lines; none if all is as before."""
+    others = []
     for parameter, text in found["entries"].items():
-        if entry(session, parameter) != text:
-            alter_system(session, parameter, text)
+        now = entry(session, parameter)
+        if now == text:
+            continue
+        if now not in (text, *found["ours"][parameter]):
+            others.append(f"{parameter} in postgresql.auto.conf is {now!r} by"
+                          f" somebody else, and was left so (before: {text!r})")
+            continue
+        alter_system(session, parameter, text)
     if found["entries"]:
         reload(session)
     restarted = incarnation(session) != found["incarnation"]
@@ -131,7 +136,8 @@ def put_back(session, found):
             set_lwlock_wait(session, policy, tranche)
         if found["strategy"] is not None:
             set_strategy(session, found["strategy"])
-    return [*differences(session, found, restarted)]
+    left = [] if others else [*differences(session, found, restarted)]
+    return left, others
 
 
 def differences(session, found, restarted):
@@ -151,7 +157,7 @@ def differences(session, found, restarted):
     if found["strategy"] is None and found["lwlock_wait"] is None:
         return
     status = session.row("SELECT strategy, reason, lwlock_wait"
-                         " FROM pg_sweep_status")
+                         f" FROM {session.sweep}pg_sweep_status")
     if found["strategy"] not in (None, "auto" if status["reason"]
                                  else status["strategy"]):
         yield f"strategy is {status['strategy']}, was {found['strategy']}"
@@ -171,6 +177,28 @@ class Switcher:
         self.parameters = [key for key in self.keys
                            if settings.is_parameter(key)]
         self.expected = {}              # by setting: what in_force() answers
+        self.written = dict(found["entries"])
+        self.rest = self.parameters and files.fingerprint(session,
+                                                          self.parameters)
+
+    def write(self, parameter, text):
+        """Into postgresql.auto.conf, unless somebody else has, too."""
+        now = entry(self.session, parameter)
+        if now != self.written[parameter]:
+            raise BenchError(f"somebody else has set {parameter} to {now!r} in"
+                             " postgresql.auto.conf, which was"
+                             f" {self.written[parameter]!r}")
+        # first, in case we do not come to see that it is done
+        self.written[parameter] = text
+        alter_system(self.session, parameter, text)
+
+    def reload(self):
+        """A change of others is not to come into force by us."""
+        if files.fingerprint(self.session, self.parameters) != self.rest:
+            raise BenchError("somebody else has changed the configuration"
+                             " files: it is theirs to reload that")
+        files.check_pending(self.session)
+        reload(self.session)
 
     def rehearse(self, wanted):
         """Each value once into postgresql.auto.conf and out again, without a
@@ -181,25 +209,24 @@ class Switcher:
                 if parameter not in setting.values:
                     continue
                 try:
-                    alter_system(self.session, parameter,
-                                 setting.values[parameter])
-                except BenchError as error:
+                    self.write(parameter, setting.values[parameter])
+                except SqlError as error:
+                    self.written[parameter] = \
+                        self.found["entries"][parameter]
                     first = str(error).splitlines()[0]
                     raise BenchError(f"setting {setting.name!r}:"
                                      f" {first.removeprefix('ERROR:').strip()}"
                                      ) from None
-                finally:
-                    alter_system(self.session, parameter,
-                                 self.found["entries"][parameter])
+                self.write(parameter, self.found["entries"][parameter])
 
     def apply(self, setting):
         """Always the same work, whatever was in force before. Returns what
         in_force() is to answer until the next switch."""
         for parameter in self.parameters:
-            alter_system(self.session, parameter, setting.values.get(
+            self.write(parameter, setting.values.get(
                 parameter, self.found["entries"][parameter]))
         if self.parameters:
-            reload(self.session)
+            self.reload()
         for key in self.keys:
             if key == settings.LWLOCK_WAIT:
                 set_lwlock_wait(self.session, setting.values.get(
@@ -248,13 +275,13 @@ class Switcher:
                 tranche = key[len(settings.TRANCHE):]
                 columns[key] = (
                     "(SELECT policy || CASE WHEN own THEN ' (own)' ELSE '' END"
-                    " FROM pg_sweep_lwlock_policies WHERE tranche ="
-                    f" {quote(tranche)})")
+                    f" FROM {self.session.sweep}pg_sweep_lwlock_policies"
+                    f" WHERE tranche = {quote(tranche)})")
         source = ""
         if self.server.has_sweep:
             columns |= {name: name for name in
                         ("strategy", "generation", "lwlock_wait")}
-            source = " FROM pg_sweep_status"
+            source = f" FROM {self.session.sweep}pg_sweep_status"
         if not columns:
             return {}
         # by number: a key may be longer than a name of SQL
@@ -274,7 +301,8 @@ class Switcher:
         text = f"{key} was {before}, is {now}"
         if key in ("strategy", "generation"):
             row = self.session.row("SELECT strategy, set_by, set_by_role,"
-                                   " active_since::text FROM pg_sweep_status")
+                                   " active_since::text FROM"
+                                   f" {self.session.sweep}pg_sweep_status")
             who = f" of {row['set_by_role']}" if row["set_by_role"] else ""
             text = (f"strategy {row['strategy']} was set by {row['set_by']}"
                     f"{who} at {row['active_since']}")
