@@ -40,8 +40,8 @@ from .paths import BenchError
 
 # Of Okabe and Ito's palette, which colour-blind people can tell apart; its
 # yellow is left out, being too light for a line on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
-           "#000000")
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9",
+           "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 QUIET_COLOUR = "#888888"
 QUIET_MARKER = "x"

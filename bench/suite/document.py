@@ -90,9 +90,11 @@ def figure(value, digits=0):
 def head(state):
     yield "# Benches of the threads' workloads"
     yield ""
+    late = state["minutes"] and state["minutes_taken"] > 1.1 * state["minutes"]
     box = ("the quick form: it shows that everything works, not how fast"
            " anything is" if state["quick"] else
-           f"time box {state['minutes']:g} minutes")
+           f"time box {state['minutes']:g} minutes"
+           + (", which the fewest rounds have no room in" if late else ""))
     yield f"{state['written']}; {state['minutes_taken']:.1f} minutes, {box}."
     yield ""
     yield (f"Factor {state['factor']:.4g}"

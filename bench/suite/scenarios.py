@@ -22,6 +22,8 @@ SERVER_DISK_MB = 600            # of a cluster without its tables: 40 MB of
 SERVER_MEMORY_MB = 150          # of a server beside its pool
 CONNECTION_MB = 2.5             # of a backend that does next to nothing
 
+SAMPLES_SHARE = 0.7             # of a time box; the rest is making data,
+                                # starting servers, warming up
 MOST_ROUNDS = 40                # more would take time from other scenarios
 QUICK_ROUNDS = 2
 
@@ -57,7 +59,7 @@ class Scenario:
     bench: str
     what: str
     thread: threads.Thread
-    plan: callable              # (factor, machine, quick)
+    plan: callable              # (factor, machine, minutes; None: quick)
     weight: int                 # of the time box
     metrics: tuple              # the first is the one that is judged
     sides: tuple                # that are judged, best known first
@@ -98,24 +100,40 @@ def plural(number, word):
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def rounds(quick):
-    return ["--rounds", QUICK_ROUNDS if quick else MOST_ROUNDS]
+def rounds(minutes):
+    return ["--rounds", QUICK_ROUNDS if minutes is None else MOST_ROUNDS]
+
+
+def seconds(minutes, samples, least, most):
+    """Of one of so many samples a round: as long as the box has room for the
+    rounds that a verdict needs."""
+    if minutes is None:
+        return least
+    room = minutes * 60 * SAMPLES_SHARE / results.LEAST_ROUNDS / samples
+    return min(most, max(least, int(room)))
 
 
 # ---- pgbench
 
 
-def pgbench_plan(scenario, words, scale, percent, steps, servers, options=()):
-    """percent: of the data, for shared_buffers."""
+PGBENCH_SIDES = 6               # with the control
+PGBENCH_SECONDS = 1, 10         # of a sample: at least, at most
+
+
+def pgbench_plan(scenario, words, scale, percent, steps, servers, minutes,
+                 compared, options):
+    """percent: of the data, for shared_buffers; compared: how many sides."""
     data = scale * SCALE_MB
     pool = data * percent / 100
     clients = sorted(set(steps.values()))
+    length = seconds(minutes, len(clients) * compared, *PGBENCH_SECONDS)
     return Plan(
         ["--scenario", scenario, "--scale", scale, "--clients", *clients,
-         *options],
+         *options, "--seconds", length, *rounds(minutes)],
         {"scale": f"{scale} ({data} MB)", "shared_buffers":
          f"{pool:.0f} MB ({percent} % of the data)",
-         "clients": ", ".join(map(str, clients))},
+         "clients": ", ".join(map(str, clients)),
+         "a sample": f"{length} s"},
         servers * (pool + SERVER_MEMORY_MB)
         + 2 * max(clients) * CONNECTION_MB,
         # all copies, and for a moment what they are copies of
@@ -125,17 +143,17 @@ def pgbench_plan(scenario, words, scale, percent, steps, servers, options=()):
 
 
 def burd(scenario, words, thread):
-    def plan(factor, machine, quick):
+    def plan(factor, machine, minutes):
         steps = scaled_clients((row[0] for row in thread.figures),
                                thread.cpus, factor)
         return pgbench_plan(
             scenario, words, max(8, round(3000 * factor)), POOL_PERCENT,
-            steps, 4, ["--pool-percent", POOL_PERCENT, "--control",
-                       "--seconds", 1 if quick else 4, *rounds(quick)])
+            steps, 4, minutes, PGBENCH_SIDES,
+            ["--pool-percent", POOL_PERCENT, "--control"])
     return plan
 
 
-def freund(factor, machine, quick):
+def freund(factor, machine, minutes):
     # never more than in the thread: a larger machine shows nothing else
     own = min(1, factor * FULL.cpus / threads.FREUND.cpus)
     steps = {step: max(1, round(step * own)) for step in (16, 128)}
@@ -144,8 +162,7 @@ def freund(factor, machine, quick):
     return pgbench_plan(
         "memory", "read-only, in memory", scale, 125 + round(6400 / scale
                                                              / SCALE_MB),
-        steps, 3, ["--unused-only", "--control", "--seconds",
-                   1 if quick else 4, *rounds(quick)])
+        steps, 3, minutes, 3, ["--unused-only", "--control"])
 
 
 # ---- scans
@@ -156,10 +173,11 @@ SCAN_SERVERS = 4
 # they would be read through a ring.
 SCAN_LEAST, SCAN_LEAST_QUICK = (8, 16), (8,)
 SCAN_TABLE_MB = 1024
+SCAN_SECONDS = 3, 15            # of a sample: at least, at most
 
 
-def vondra(factor, machine, quick):
-    least = SCAN_LEAST_QUICK if quick else SCAN_LEAST
+def vondra(factor, machine, minutes):
+    least = SCAN_LEAST_QUICK if minutes is None else SCAN_LEAST
     steps = scaled_clients((row[0] for row in threads.VONDRA.figures),
                            threads.VONDRA.cpus, factor, least[-1])
     for step, ours in zip(steps, least):
@@ -175,16 +193,19 @@ def vondra(factor, machine, quick):
     own = factor * FULL.cpus / threads.VONDRA.cpus
     table = int(min(SCAN_TABLE_MB, max(16, SCAN_TABLE_MB * own),
                     max(8, usable / share / most)))
-    percents = SCAN_PERCENTS_QUICK if quick else SCAN_PERCENTS
+    percents = SCAN_PERCENTS_QUICK if minutes is None else SCAN_PERCENTS
+    length = seconds(minutes, len(percents) * len(clients) * SCAN_SERVERS,
+                     *SCAN_SECONDS)
     return Plan(
         ["--table-mb", table, "--clients", *clients, "--percent", *percents,
-         "--seconds", 3 if quick else 6, "--control", *rounds(quick)],
+         "--seconds", length, "--control", *rounds(minutes)],
         {"tables": f"one of {table} MB a client", "clients":
          ", ".join(map(str, clients)), "shared_buffers":
          ", ".join(f"{percent} %" for percent in percents)
          + " of the tables: "
          + f"{table * clients[0] * percents[0] // 100} to"
-         f" {table * most * percents[-1] // 100} MB"},
+         f" {table * most * percents[-1] // 100} MB",
+         "a sample": f"{length} s"},
         most * table * share
         + SCAN_SERVERS * (SERVER_MEMORY_MB + most * CONNECTION_MB),
         most * table + SCAN_SERVERS * SERVER_DISK_MB,
@@ -202,22 +223,22 @@ SPARE_FILES = 200
 
 
 def borisov(workload):
-    def plan(factor, machine, quick):
+    def plan(factor, machine, minutes):
         pool = min(LWLOCK_POOL_MB, max(LEAST_POOL_MB, machine.memory_mb // 32))
         # one server at a time has the connections
         room = (machine.memory_mb * MEMORY_SHARE
                 - LWLOCK_SERVERS * (SERVER_MEMORY_MB + pool)) / CONNECTION_MB
         most = max(1, min(room, machine.open_files - SPARE_FILES))
-        connections = [n for n in (CONNECTIONS_QUICK if quick else CONNECTIONS)
-                       if n <= most]
-        left_out = CONNECTIONS[-1] > most and not quick
+        wanted = CONNECTIONS_QUICK if minutes is None else CONNECTIONS
+        connections = [n for n in wanted if n <= most]
         return Plan(
             ["--workload", workload, "--connections", *connections,
              "--tail-connections", 0, "--shared-buffers", f"{pool}MB",
-             "--control", "--seconds", 0.5 if quick else 0.8, *rounds(quick)],
+             "--control", "--seconds", 0.5 if minutes is None else 0.8,
+             *rounds(minutes)],
             {"connections": ", ".join(map(str, connections))
              + (" (more have no room in memory, or open files)"
-                if left_out else ""), "shared_buffers": f"{pool} MB"},
+                if wanted[-1] > most else ""), "shared_buffers": f"{pool} MB"},
             LWLOCK_SERVERS * (SERVER_MEMORY_MB + pool)
             + connections[-1] * CONNECTION_MB,
             LWLOCK_SERVERS * 2 * SERVER_DISK_MB)
@@ -235,8 +256,8 @@ COPY_POOL_MB = 16 << 10         # the thread does not say
 COPY_WAL_SHARE, COPY_FILE_SHARE = 0.75, 0.5
 
 
-def plageman(factor, machine, quick):
-    writers = COPY_WRITERS_QUICK if quick else COPY_WRITERS
+def plageman(factor, machine, minutes):
+    writers = COPY_WRITERS_QUICK if minutes is None else COPY_WRITERS
     mb = round(min(COPY_MOST_MB, max(COPY_LEAST_MB, COPY_MOST_MB * factor)))
     # 16 rings of 16 MB are to have room, where there is memory for that
     pool = round(min(max(512, COPY_POOL_MB * factor),
@@ -245,7 +266,7 @@ def plageman(factor, machine, quick):
     wal = max(256, table * COPY_WAL_SHARE)
     return Plan(
         ["--writers", *writers, "--mb", mb, "--loads", max(writers),
-         "--shared-buffers", f"{pool}MB", "--control", *rounds(quick)],
+         "--shared-buffers", f"{pool}MB", "--control", *rounds(minutes)],
         {"writers": ", ".join(map(str, writers)), "table":
          f"{table} MB in all, {mb} MB a COPY",
          "shared_buffers": f"{pool} MB"},
@@ -261,12 +282,12 @@ PINS_SERVERS = 3
 PINS_POOL_MB = 2048
 
 
-def pins(factor, machine, quick):
+def pins(factor, machine, minutes):
     pool = min(PINS_POOL_MB, max(256, machine.memory_mb // 8))
     return Plan(
         ["--part", "loop", "--shared-buffers", f"{pool}MB",
-         *(["--quick"] if quick else []), *rounds(quick)],
-        {"pinned meanwhile": "0 to 128" if quick else "0 to 512",
+         *(["--quick"] if minutes is None else []), *rounds(minutes)],
+        {"pinned meanwhile": f"0 to {128 if minutes is None else 512}",
          "shared_buffers": f"{pool} MB"},
         PINS_SERVERS * (SERVER_MEMORY_MB + pool / 2),
         (PINS_SERVERS + 1) * (SERVER_DISK_MB + 64))
