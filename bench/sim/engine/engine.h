@@ -146,7 +146,7 @@ typedef struct SimFiber
 	SimTime		slice_end;		/* SIM_NEVER while nobody waits for the CPU */
 	int64_t		stall;			/* waited for lines so far */
 	uint64_t	random;
-	uint32_t	instructions;	/* of private work not yet in clock */
+	uint32_t	tenths;			/* of instructions not yet in clock */
 	uint16_t	cpu;			/* + 1 */
 	uint16_t	number;			/* + 1 */
 	int			next;			/* in a list of waiters */

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "engine.h"
 
@@ -37,18 +38,32 @@ find_load(void)
 	sim_fail("there is no load \"%s\"", name);
 }
 
+/*
+ * What the run took of this machine's memory; apart from the report, which is
+ * the same each time.
+ */
+static void
+print_memory(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		fprintf(stderr, "memory_kb %ld\n", usage.ru_maxrss);
+}
+
 int
 main(int argc, char **argv)
 {
 	const SimLoad *load;
+	bool		memory = argc == 2 && strcmp(argv[1], "--memory") == 0;
 
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 	{
 		print_version();
 		return 0;
 	}
-	if (argc > 1)
-		sim_fail("usage: sim < configuration, or sim --version");
+	if (argc > 1 && !memory)
+		sim_fail("usage: sim [--memory] < configuration, or sim --version");
 
 	sim_config_read();
 	sim_machine_setup();
@@ -62,6 +77,10 @@ main(int argc, char **argv)
 	sim_schedule_run();
 	if (load->report != NULL)
 		load->report();
+	if (sim_strategy() != NULL && sim_strategy()->report != NULL)
+		sim_strategy()->report();
 	sim_report();
+	if (memory)
+		print_memory();
 	return 0;
 }

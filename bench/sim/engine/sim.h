@@ -203,11 +203,12 @@ typedef struct SimStrategy
 	void		(*setup) (void);	/* shared memory; before fibers */
 	struct BufferDesc *(*get_victim) (uint32_t *buf_state);	/* header locked */
 	void		(*bgwriter_cycle) (void);	/* may be NULL */
+	void		(*report) (void);	/* sim_result()s; may be NULL */
 } SimStrategy;
 
 extern const SimStrategy *const sim_strategies[];	/* NULL at the end */
 
-/* glue/strategies.c: the configured one */
+/* glue/strategies.c: the configured one; NULL without sim_pool_setup() */
 extern const SimStrategy *sim_strategy(void);
 
 /*

@@ -190,5 +190,43 @@ cycle(void)
 	restated_bgwriter_cycle();
 }
 
-const SimStrategy sim_strategy_batched = {"batched", setup_batched, get_victim, cycle};
-const SimStrategy sim_strategy_partitioned = {"partitioned", setup_partitioned, get_victim, cycle};
+/*
+ * Of all leases that have ended: how many per cent of their allocations were by
+ * processes on the node of the buffer, and how many times the mean the busiest
+ * partition has given out.  (Not by pgsweep_sum_partitions(): a process may have
+ * been stopped while it wrote its counters.)
+ */
+static void
+report_partitions(void)
+{
+	uint64		sum = 0;
+	uint64		local = 0;
+	uint64		most = 0;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		uint64		allocations = 0;
+
+		for (uint32 slot = 0; slot < PgSweep->num_slots; slot++)
+		{
+			const PgSweepPartCounters *count =
+				&pgsweep_part_counters(&PgSweep->slots[slot].slot)[i];
+
+			allocations += count->allocations;
+			local += count->local;
+		}
+		sum += allocations;
+		most = Max(most, allocations);
+	}
+	sim_result("partitions", PgSweep->num_partitions);
+	sim_result("local_percent", sum ? 100.0 * local / sum : 0);
+	sim_result("busiest_partition", sum ? (double) most * PgSweep->num_partitions / sum : 0);
+}
+
+const SimStrategy sim_strategy_batched = {
+	"batched", setup_batched, get_victim, cycle
+};
+
+const SimStrategy sim_strategy_partitioned = {
+	"partitioned", setup_partitioned, get_victim, cycle, report_partitions
+};

@@ -138,6 +138,12 @@ errfinish(const char *filename, int lineno, const char *funcname)
 	sim_fail("fiber %d: %s (%s, %s:%d)", sim_self(), message, funcname, filename, lineno);
 }
 
+void
+ExceptionalCondition(const char *condition, const char *filename, int lineno)
+{
+	sim_fail("fiber %d: assertion \"%s\" failed (%s:%d)", sim_self(), condition, filename, lineno);
+}
+
 /* The server has its own, for formats that we do not use */
 #undef vsnprintf
 

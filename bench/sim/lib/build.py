@@ -10,12 +10,14 @@ what is simulated."""
 
 import argparse
 import fcntl
+import functools
 import hashlib
 import os
 import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -102,8 +104,11 @@ def digest(*parts):
     return sha.hexdigest()
 
 
-def sha256_file(path):
+def sha256_now(path):
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+sha256_file = functools.cache(sha256_now)    # sources do not change meanwhile
 
 
 def dependencies(obj):
@@ -116,11 +121,14 @@ def dependencies(obj):
 
 
 class Build:
-    def __init__(self, server, level, out):
+    """Objects of what is played are shared by the variants of the engine."""
+
+    def __init__(self, server, level, top, label):
         self.cc = shlex.split(os.environ.get("CC") or "gcc")
         self.version = check_compiler(self.cc)
         self.level = level
-        self.out = out
+        self.played_dir = top / f"played{label}"
+        self.engine_dir = top / f"{level}{label}"
         self.tree = source_tree()
         includes = [SIM / "include", SIM, EXTENSION,
                     server.config("includedir-server")]
@@ -129,77 +137,79 @@ class Build:
             flag for flag in shlex.split(server.config("cppflags"))
             + shlex.split(server.config("cflags"))
             if not flag.startswith("-fpch")]
-        self.objects = []
-        self.seen = set()
+        for folder in (self.played_dir, self.engine_dir):
+            folder.mkdir(parents=True, exist_ok=True)
 
-    def object(self, source, flags, after=None):
+    def compile(self, task):
         """Compile a file, unless what it was made of is as it was."""
-        obj = self.out / (re.sub(r"[^A-Za-z0-9]+", "_",
-                                 os.path.relpath(source, ROOT)) + ".o")
+        source, flags, folder, after = task
+        obj = folder / (re.sub(r"[^A-Za-z0-9]+", "_",
+                               os.path.relpath(source, ROOT)) + ".o")
         command = [*self.cc, *flags, "-MD", "-c", str(source), "-o", str(obj)]
         stamp = obj.with_suffix(".key")
         if not self.unchanged(obj, stamp, command):
+            stamp.unlink(missing_ok=True)
             run(command, f"compiling {os.path.relpath(source, ROOT)}")
             if after is not None:
                 after(obj)
             stamp.write_text(self.key(obj, command))
-        self.seen.update(dependencies(obj))
-        self.objects.append(obj)
+        return obj
 
     def key(self, obj, command):
         return digest(self.version, sha256_file(__file__), *command,
-                      *(sha256_file(path) for path in dependencies(obj)))
+                      *map(sha256_file, dependencies(obj)))
 
     def unchanged(self, obj, stamp, command):
-        if not (obj.exists() and stamp.exists() and dependencies(obj)):
-            return False
-        if not all(os.path.exists(path) for path in dependencies(obj)):
-            return False
-        return stamp.read_text() == self.key(obj, command)
+        made_of = dependencies(obj)
+        return (obj.exists() and stamp.exists() and made_of is not None
+                and all(map(os.path.exists, made_of))
+                and stamp.read_text() == self.key(obj, command))
 
     def played(self, source, *flags):
-        # The path is in messages of the server (__FILE__), which are played
-        self.object(source, [*self.server_flags, *PLAYED_FLAGS,
-                             *self.includes, "-include", "sim_shim.h",
-                             "-Werror", *flags], separate_variables)
+        return (source, [*self.server_flags, *PLAYED_FLAGS, *self.includes,
+                         "-include", "sim_shim.h", "-Werror", *flags],
+                self.played_dir, separate_variables)
 
-    def engine(self, source):
-        self.object(source, [*ENGINE_FLAGS, f"-{self.level}", f"-I{SIM}"])
+    def tasks(self):
+        for name in EXTENSION_FILES:
+            yield self.played(EXTENSION / name, "-DSIM_EXTENSION")
+        for name in SERVER_FILES:
+            yield self.played(self.tree / name)
+        for folder in ("restated", "glue", "loads"):
+            for source in sorted((SIM / folder).glob("*.c")):
+                yield self.played(source, "-DSIM_EXTENSION")
+        for source in sorted((SIM / "engine").glob("*.c")):
+            yield (source, [*ENGINE_FLAGS, f"-{self.level}", f"-I{SIM}"],
+                   self.engine_dir, None)
 
-    def sources(self):
+    def sources(self, objects):
         """What is played, with checksums; for sim --version."""
         lines = [f"compiler {self.version}", f"engine {self.level}"]
-        for path in sorted(map(Path, self.seen)):
+        seen = set().union(*map(dependencies, objects))
+        for path in sorted(map(Path, seen)):
             for label, top in (("extension", EXTENSION), ("server", self.tree)):
                 if path.is_absolute() and path.is_relative_to(top):
                     lines.append(f"{label} {path.relative_to(top)}"
                                  f" {sha256_file(path)}")
-        made = self.out / "sources.c"
+        made = self.engine_dir / "sources.c"
         text = "extern const char *const sim_sources[];\n" \
             "const char *const sim_sources[] = {\n" + "".join(
                 f'\t"{line}",\n' for line in lines) + "\t0\n};\n"
         if not made.exists() or made.read_text() != text:
             made.write_text(text)
-        self.object(made, ["-O0", "-fno-pie"])
+        return made, ["-O0", "-fno-pie"], self.engine_dir, None
 
     def all(self):
-        for name in EXTENSION_FILES:
-            self.played(EXTENSION / name, "-DSIM_EXTENSION")
-        for name in SERVER_FILES:
-            self.played(self.tree / name)
-        for folder in ("restated", "glue", "loads"):
-            for source in sorted((SIM / folder).glob("*.c")):
-                self.played(source, "-DSIM_EXTENSION")
-        for source in sorted((SIM / "engine").glob("*.c")):
-            self.engine(source)
-        self.sources()
-        binary = self.out / "sim"
-        stamp = self.out / "sim.key"
-        key = digest(*self.cc, *(sha256_file(obj) for obj in self.objects))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            objects = list(pool.map(self.compile, self.tasks()))
+        objects.append(self.compile(self.sources(objects)))
+        binary = self.engine_dir / "sim"
+        stamp = self.engine_dir / "sim.key"
+        key = digest(*self.cc, *map(sha256_now, objects))
         if not (binary.exists() and stamp.exists()
                 and stamp.read_text() == key):
-            new = self.out / "sim.new"
-            run([*self.cc, "-no-pie", "-o", new, *self.objects, "-lm"],
+            new = self.engine_dir / "sim.new"
+            run([*self.cc, "-no-pie", "-o", new, *objects, "-lm"],
                 "linking the simulator")
             os.replace(new, binary)
             stamp.write_text(key)
@@ -229,13 +239,18 @@ def separate_variables(obj):
 
 def build(level="O2", server=None):
     """Build a variant, if anything has changed; returns the binary's path."""
+    release = ROOT / "build" / "18" / "release"
     if server is None:
-        server = paths.Server("patched", ROOT / "build" / "18" / "release")
-    out = paths.BENCH / "sim" / level
-    out.mkdir(parents=True, exist_ok=True)
-    with open(out / "lock", "w") as lock:
+        server = paths.Server("patched", release)
+    label = ""
+    if server.prefix != release.resolve():
+        label = "-" + digest(server.prefix)[:8]
+    top = paths.BENCH / "sim"
+    top.mkdir(parents=True, exist_ok=True)
+    with open(top / "build.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return Build(server, level, out).all()
+        sha256_file.cache_clear()
+        return Build(server, level, top, label).all()
 
 
 def simulator():
