@@ -6,6 +6,9 @@
  *
  * load.usage		0 .. 5, default 0: usage count that each victim is given back
  *					with, and that all buffers have at the start
+ * load.mixed		0 or 1, default 0: 1: buffers have from 0 to load.usage at the
+ *					start, so that looks at used buffers and victims alternate as in
+ *					a pool that has been in use, not lap by lap
  * load.work_ps		0 .. 1 s, default 0: private work between two allocations
  *
  * bench/sim/loads/alloc.c
@@ -40,12 +43,20 @@ static void
 setup(void)
 {
 	int			backends = sim_backends();
+	uint32		usage = sim_config_int("load.usage", 0, BM_MAX_USAGE_COUNT, 0);
+	bool		mixed = sim_config_int("load.mixed", 0, 1, 0);
 
-	usage_bits = sim_config_int("load.usage", 0, BM_MAX_USAGE_COUNT, 0) << BUF_USAGECOUNT_SHIFT;
+	usage_bits = usage << BUF_USAGECOUNT_SHIFT;
 	work = sim_config_int("load.work_ps", 0, SIM_S, 0);
 	sim_pool_setup();
 	for (int i = 0; i < NBuffers; i++)
-		pg_atomic_write_u32(&GetBufferDescriptor(i)->state, BM_TAG_VALID | BM_VALID | usage_bits);
+	{
+		/* any of them, in no order that a batch could fit to */
+		uint32		now = mixed ? ((uint32) i * 2654435761u >> 16) % (usage + 1) : usage;
+
+		pg_atomic_write_u32(&GetBufferDescriptor(i)->state,
+							BM_TAG_VALID | BM_VALID | now << BUF_USAGECOUNT_SHIFT);
+	}
 	for (int i = 0; i < backends; i++)
 		sim_spawn("backend", backend, NULL, SIM_BY_PLACEMENT);
 	sim_bgwriter_spawn();
