@@ -38,8 +38,10 @@ def ratios(table, base="master"):
 
 
 def knee(table, column, share=0.9):
-    """The fewest clients with so large a share of the column's largest."""
+    """The fewest clients that reach so large a share of the plateau, which is
+    the median of the upper half of the client counts. (A share of the largest
+    would say where a plateau that rises a little has its end.)"""
     line = sorted((clients, value) for (clients, name), value in table.items()
                   if name == column)
-    most = max(value for _, value in line)
-    return next(clients for clients, value in line if value >= share * most)
+    plateau = median(value for _, value in line[len(line) // 2:])
+    return next(clients for clients, value in line if value >= share * plateau)

@@ -1,0 +1,156 @@
+"""Predictions for machines: how many victims a second backends find that have
+some work to do between two of them, by strategy and number of backends."""
+
+from dataclasses import dataclass
+
+from lib import report
+
+# Large machines of the threads, and two that do not exist: all of their curve.
+CURVES = ("m6i-metal", "r8i-metal-96xl", "c8i-metal-48xl", "hb176", "epyc512",
+          "epyc1024")
+# Small ones: with all their CPUs only.
+SMALL = ("gold5215", "vondra-xeon", "vondra-ryzen", "borisov32")
+
+# Between two allocations: about what copying a page from the kernel's cache
+# takes, 8 kB at some 8 GB/s. Who asks less often waits less.
+WORK_PS = 1_000_000
+# Usage count that buffers are given back with; at the start they have any up to
+# that. So the hand looks at USAGE + 1 buffers for each that it takes.
+USAGE = 2
+BATCHES = (1, 4, 16, 64, 256)
+PARTITIONS = (1, 4, 16, 64)
+MOST_PARTITIONS = 64            # PGSWEEP_MAX_PARTITIONS
+AUTO_BATCH = 64                 # of a lease, where no number is given
+STEP = 2                        # from one number of backends to the next
+
+# The pool: no lease is cut because of it, and the hand does not come round
+# while a lease is in use.
+BUFFERS_PER_LEASED = 10
+LEAST_BUFFERS = 16384
+# Leases begin with one buffer and double, so the warm-up is more than two.
+WARM_LEASES, MEASURED_LEASES = 3, 2
+LEAST_WARMUP, LEAST_ALLOCATIONS = 8192, 20000
+JITTER_PERCENT = 10             # of the work between
+
+# What a band is made of: latencies, and which CPUs have the backends.
+POINT = (100, "scatter", 1)
+BAND = (POINT, (85, "scatter", 1), (115, "scatter", 1), (100, "compact", 1),
+        (100, "random", 1), (100, "random", 2), (85, "random", 3),
+        (115, "random", 3))
+FLAT = 0.9                      # of the largest rate: no longer scaling
+
+
+@dataclass(frozen=True)
+class Strategy:
+    name: str
+    settings: tuple
+    batch: int
+
+    def config(self):
+        return dict(self.settings)
+
+
+def strategies(nodes):
+    found = [Strategy("stock", (("strategy", "stock"),), 1),
+             Strategy("batched seed, 64", (("strategy", "batched_seed"),
+                                           ("batch", 64)), 64)]
+    found += [Strategy(f"batched, {batch}", (("strategy", "batched"),
+                                             ("batch", batch)), batch)
+              for batch in BATCHES]
+    counts = []
+    for wish in PARTITIONS:
+        count = -(-wish // nodes) * nodes
+        if count > MOST_PARTITIONS:
+            count = MOST_PARTITIONS // nodes * nodes
+        if count not in counts:
+            counts.append(count)
+    found += [Strategy(f"partitioned, {count}", (("strategy", "partitioned"),
+                                                 ("partitions", count)),
+                       AUTO_BATCH)
+              for count in counts]
+    return found
+
+
+def steps(cpus):
+    found = [1]
+    while found[-1] * STEP < cpus:
+        found.append(found[-1] * STEP)
+    if cpus // 2 > found[-1]:
+        found.append(cpus // 2)
+    return sorted({*found, cpus})
+
+
+def config(here, strategy, backends, variant=POINT, usage=USAGE):
+    percent, placement, seed = variant
+    leased = backends * strategy.batch
+    return {**here.config(), "load": "alloc", "load.work_ps": WORK_PS,
+            "load.usage": usage, "load.mixed": 1, **strategy.config(), "backends": backends,
+            "buffers": max(LEAST_BUFFERS, BUFFERS_PER_LEASED * leased),
+            "latency_percent": percent, "placement": placement, "seed": seed,
+            "jitter_percent": JITTER_PERCENT,
+            "warmup": max(LEAST_WARMUP, WARM_LEASES * leased),
+            "allocations": max(LEAST_ALLOCATIONS, MEASURED_LEASES * leased)}
+
+
+def figures(answer):
+    return {"allocations_per_s": answer["allocations_per_s"],
+            "ns_per_allocation": answer["ps_per_allocation"] / 1000,
+            "shared_percent": 100 * answer["stall_ps_per_allocation"]
+            / answer["ps_per_allocation"]}
+
+
+def stops_at(line):
+    """The fewest backends that reach nearly the largest rate; None if only all
+    of them do."""
+    most = max(rate for _, rate in line)
+    first = next(backends for backends, rate in line if rate >= FLAT * most)
+    return None if first == line[-1][0] else first
+
+
+def predict_one(simulator, here, whole):
+    """All strategies of one machine."""
+    cpus = here.cpus()
+    counts = steps(cpus) if whole else [1, cpus]
+    found = []
+    for strategy in strategies(here.nodes()):
+        line = [(backends, figures(simulator.run(
+            config(here, strategy, backends)))) for backends in counts]
+        band = [figures(answer)["allocations_per_s"]
+                for answer in simulator.run_all(
+                    [config(here, strategy, cpus, variant)
+                     for variant in BAND])]
+        full = line[-1][1]
+        free = figures(simulator.run(config(here, strategy, cpus, usage=0)))
+        found.append({"strategy": strategy.name,
+                      "line": [{"backends": backends, **values}
+                               for backends, values in line],
+                      "low": min(band), "high": max(band),
+                      **full, "free_per_s": free["allocations_per_s"],
+                      "stops_at": stops_at(
+                          [(backends, values["allocations_per_s"])
+                           for backends, values in line])
+                      if whole else None})
+        report.progress(f"{here.name}, {strategy.name}:"
+                        f" {full['allocations_per_s'] / 1e6:,.1f} M/s with"
+                        f" {cpus} backends")
+    return {"machine": here.name, "title": here.title, "cpus": cpus,
+            "nodes": here.nodes(), "whole": whole, "strategies": found}
+
+
+def ranks(strategies):
+    """Groups, the fastest first: the bands of those in a group overlap, one
+    with another; between groups none do."""
+    groups = []
+    for one in sorted(strategies, key=lambda one: -one["high"]):
+        if groups and one["high"] >= groups[-1]["low"]:
+            groups[-1]["names"].append(one["strategy"])
+            groups[-1]["low"] = min(groups[-1]["low"], one["low"])
+        else:
+            groups.append({"names": [one["strategy"]], "low": one["low"]})
+    return [group["names"] for group in groups]
+
+
+def predict(simulator, machines):
+    """machines: (machine, with all of its curve?)"""
+    return {"work_ps": WORK_PS, "machines": [
+        predict_one(simulator, here, whole) for here, whole in machines]}
