@@ -300,8 +300,8 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 
 	is_deeply([ sort keys %$tps ],
 		[ sort qw(metric configuration side rounds median min max ratio ratio_min ratio_max ratio_low ratio_high
-			  p p_corrected verdict ratio_of_totals better headline) ], 'JSON: keys');
-	is(scalar(@$rows), 12 * 3, 'JSON: a row for each metric and setting');
+			  bootstrap_low bootstrap_high p p_corrected verdict ratio_of_totals better headline) ], 'JSON: keys');
+	is(scalar(@$rows), 13 * 3, 'JSON: a row for each metric and setting');
 	is($_->{rounds}, 10, "JSON: $_->{side}: all blocks count") for @row{qw(tps/quick tps/slow)};
 	is($tps->{verdict}, 'worse', 'JSON: tps: worse');
 	is($latency->{verdict}, 'worse', 'JSON: latency: worse');
@@ -394,7 +394,7 @@ isnt($orders[0], $orders[2], 'another seed: another order');
 	}
 	my $switching = start_switching($node, 'switching', 70, 20);
 	is(wait_for_background($first, 60), 1, 'somebody switches: the run ends');
-	like(slurp_file($first->{err}), qr/somebody else switches what is compared, 3 times.*was set by function of \w+ at 20/,
+	like(slurp_file($first->{err}), qr/somebody else interferes with what is compared, 3 times.*was set by function of \w+ at 20/,
 		'somebody switches: says who and when');
 	stop_background($switching);
 	wait_until_quiet();

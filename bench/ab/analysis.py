@@ -16,6 +16,8 @@ import math
 from functools import lru_cache
 from statistics import NormalDist, median
 
+from lib import stats
+
 from metrics import HEADLINE, HIGHER, METRICS
 
 CONFIDENCE = 0.95
@@ -172,6 +174,8 @@ def row(blocks, metric, name, baseline, configuration, comparison, adjusted):
         ratios = [1.0]
     known = comparison is not None and comparison.p is not None
     said = verdict(metric, comparison, adjusted) if known else None
+    # As the other benches have it; not what the verdict is by
+    bootstrap = (stats.interval(ratios) if known else None) or (None, None)
     totals = None
     if known and metric.name == HEADLINE:
         totals = ratio_of_totals(blocks, name, baseline)
@@ -184,6 +188,7 @@ def row(blocks, metric, name, baseline, configuration, comparison, adjusted):
         "ratio_max": max(ratios, default=None),
         "ratio_low": comparison.low if known else None,
         "ratio_high": comparison.high if known else None,
+        "bootstrap_low": bootstrap[0], "bootstrap_high": bootstrap[1],
         "p": comparison.p if known else None,
         "p_corrected": adjusted,
         "verdict": said,

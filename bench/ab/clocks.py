@@ -32,7 +32,7 @@ class Clocks:
         return [int(pid) for pid in path.read_text().split()]
 
     def read(self):
-        """(CPU time in ns, time.time()); None if it cannot be told any more.
+        """(CPU time in ns, time.monotonic()); None if it cannot be told any more.
 
         A child's time passes to the postmaster when it has ended, so a look
         counts it in either place, if the children are the same before and after
@@ -43,7 +43,7 @@ class Clocks:
                 total = sum(processes.cpu_ns(pid) for pid in before
                             if pid != self.ours)
                 fields = stat(self.postmaster)
-                at = time.time()
+                at = time.monotonic()
                 if self._children() != before:
                     continue
             except OSError:

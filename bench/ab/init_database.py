@@ -9,6 +9,7 @@ from session import Session, quote
 
 DATABASE = "pg_sweep_ab"
 POLL_SECONDS = 0.2
+LONG_SECONDS = 3600             # for what takes as long as the disk does
 
 
 def make(connection, session, scale, application, interrupts):
@@ -18,11 +19,12 @@ def make(connection, session, scale, application, interrupts):
         raise BenchError(f"database {DATABASE} is there already: use it (-d"
                          f" {DATABASE}) or drop it")
     result = connection.with_database(DATABASE)
-    session.execute(f"CREATE DATABASE {DATABASE}")
     try:
+        session.execute(f"CREATE DATABASE {DATABASE}", LONG_SECONDS)
         fill(result, scale, application, interrupts)
     except BaseException:
-        session.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        session.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)",
+                        LONG_SECONDS)
         raise
     return result
 
@@ -48,7 +50,7 @@ def fill(connection, scale, application, interrupts):
     try:
         if session.rows("SELECT 1 FROM pg_available_extensions"
                         " WHERE name = 'pg_sweep'"):
-            session.execute("CREATE EXTENSION IF NOT EXISTS pg_sweep")
-        session.execute("CHECKPOINT")
+            session.execute("CREATE EXTENSION pg_sweep SCHEMA public")
+        session.execute("CHECKPOINT", LONG_SECONDS)
     finally:
         session.close()

@@ -8,6 +8,15 @@ import time
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
+# pgbench's log has the time of day of its start plus what has passed since then on a
+# clock that nobody sets. So has this, begun a moment before.
+_SHIFT = time.time() - time.monotonic()
+
+
+def now():
+    return time.monotonic() + _SHIFT
+
+
 class Interrupted(BaseException):
     """Not an Exception: no handler of errors is to take it for one."""
 
@@ -49,8 +58,8 @@ class Interrupts:
             self.waiting = False
 
     def sleep_until(self, moment):
-        """Of time.time()."""
-        self.sleep(moment - time.time())
+        """Of now()."""
+        self.sleep(moment - now())
 
     def close(self):
         """From now on, signals are noted only."""

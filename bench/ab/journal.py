@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lib.paths import BenchError
 
-VERSION = 1
+VERSION = 2
 
 
 def default_directory():

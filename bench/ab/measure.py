@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from lib.paths import BenchError
 
 import metrics
+from interrupts import now
 from switch import SomebodyElse
 
 # Between two looks at what an application has done
@@ -20,7 +21,7 @@ class Slice:
     block: int                  # -1: the warm-up
     place: int
     setting: str
-    begin: float                # time.time(), after what is thrown away
+    begin: float                # by now(), after what is thrown away
     end: float
     values: dict                # of metrics.complete()
     span: object = None         # of pgbench's log
@@ -93,10 +94,10 @@ class Run:
     def _spoilt(self, number, error):
         when = time.strftime("%H:%M:%S")
         self.spoilt.append(f"{when}: {error}")
-        self.progress.note(f"block {number + 1} is thrown away: somebody else"
-                           f" has switched; {error}")
+        self.progress.note(f"block {number + 1} is thrown away, as somebody else"
+                           f" has interfered: {error}")
         if len(self.spoilt) >= SPOILT_MOST:
-            raise BenchError("somebody else switches what is compared,"
+            raise BenchError("somebody else interferes with what is compared,"
                              f" {len(self.spoilt)} times by now: "
                              + " | ".join(self.spoilt))
 
@@ -106,13 +107,13 @@ class Run:
             # of the slice before, and before the time of this one begins
             self.load.check()
             self.load.read()
-        begin = time.time()
+        begin = now()
         self.interrupts.sleep_until(begin + self.plan.settle_seconds)
         before = self.counters.read()
         cpu_before = self.clocks and self.clocks.read()
-        begun = time.time()
+        begun = now()
         looks = self._wait(begin + self.plan.slice_seconds)
-        ended = time.time()
+        ended = now()
         cpu_after = self.clocks and self.clocks.read()
         after = self.counters.read()
         if ended - begun < (self.plan.slice_seconds
@@ -120,6 +121,8 @@ class Run:
             raise BenchError("reading the counters takes longer than half a"
                              " slice: use a longer --slice")
         self.switcher.still(in_force)
+        if metrics.were_reset(before, after):
+            raise SomebodyElse("statistics were reset")
         values = metrics.of_counters(before, after)
         values["tps"] = metrics.rate(looks) if looks else None
         if cpu_before and cpu_after:
@@ -135,7 +138,7 @@ class Run:
         """Returns looks at an application's transactions; a load of ours is read
         from its log."""
         looks = []
-        while not self.load and time.time() < until - LOOK_SECONDS:
+        while not self.load and now() < until - LOOK_SECONDS:
             looks.append(self.counters.look())
             self.interrupts.sleep(LOOK_SECONDS)
         self.interrupts.sleep_until(until)

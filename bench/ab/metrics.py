@@ -25,6 +25,7 @@ METRICS = {metric.name: metric for metric in (
     Metric("cpu_us_per_transaction", "CPU time/transaction, us", 1, LOWER),
     Metric("allocations_per_second", "allocations/s", 0),
     Metric("hit_ratio", "hit ratio", 4, HIGHER),
+    Metric("reads_per_transaction", "blocks read/transaction", 4, LOWER, True),
     Metric("shared_atomics_per_allocation", "shared atomics/allocation", 4,
            LOWER, True),
     Metric("local_share", "local share of allocations", 4, HIGHER),
@@ -45,19 +46,25 @@ class Counters:
         columns = {
             "at": "extract(epoch FROM clock_timestamp())::float8",
             "hit": "d.hit", "read": "d.read",
+            "resets": "concat_ws(' ', d.reset, (SELECT stats_reset FROM"
+                      " pg_stat_bgwriter))",
             # Everything this session has done by now is in what look() sees
             # next, so that it can be taken off: it is no load.
             "nothing": "pg_stat_force_next_flush()::text",
             "written": "(SELECT buffers_alloc FROM pg_stat_bgwriter)",
         }
         source = ("(SELECT sum(blks_hit)::int8 AS hit,"
-                  " sum(blks_read)::int8 AS read"
+                  " sum(blks_read)::int8 AS read,"
+                  " string_agg(stats_reset::text, ' ' ORDER BY datid) AS reset"
                   f" FROM pg_stat_database{where}) d")
         if server.has_sweep:
             source += (", (SELECT sum(allocations)::int8 AS allocations,"
                        " sum(shared_atomics)::int8 AS atomics"
                        f" FROM {session.sweep}pg_sweep_strategies) s")
-            columns |= {"sweep_allocations": "s.allocations",
+            source += (", (SELECT stats_reset::text AS reset"
+                       f" FROM {session.sweep}pg_sweep_status) r")
+            columns |= {"sweep_reset": "r.reset",
+                        "sweep_allocations": "s.allocations",
                         "atomics": "s.atomics"}
         if server.has_nodes:
             source += (", (SELECT sum(allocations)::int8 AS allocations,"
@@ -101,13 +108,18 @@ def rate(looks):
                / sum((at - middle) ** 2 for at, _ in looks))
 
 
+def were_reset(before, after):
+    """By somebody, meanwhile; a dropped database is one, too."""
+    return any(before.get(name) != after.get(name)
+               for name in ("resets", "sweep_reset"))
+
+
 def of_counters(before, after):
     """Metrics of a slice by two answers of Counters.read(). None: cannot be
     told; 0 is a measurement."""
     def delta(name):
         if before.get(name) is None or after.get(name) is None:
             return None
-        # somebody has reset the counters
         return (after[name] - before[name]
                 if after[name] >= before[name] else None)
 
@@ -125,6 +137,7 @@ def of_counters(before, after):
         "allocations_per_second": share(per_second, seconds),
         "hit_ratio": (share(hit, hit + read)
                       if None not in (hit, read) else None),
+        "read": read,
         "allocations": allocations,
         "atomics": delta("atomics"),
         "shared_atomics_per_allocation": share(delta("atomics"), allocations),
@@ -147,6 +160,7 @@ def complete(values):
     cpu = values.get("cpu_ns_per_second")
     values["cpu_us_per_transaction"] = (cpu / tps / 1000
                                         if tps and cpu is not None else None)
+    values["reads_per_transaction"] = per_transaction("read")
     values["contended_per_transaction"] = per_transaction("contended")
     values["sleeps_per_transaction"] = per_transaction("slept")
     # What a count of 0 is compared by: half an event
@@ -154,9 +168,8 @@ def complete(values):
         HEADLINE: 0.5 / values["seconds"],
         "shared_atomics_per_allocation":
             0.5 / values["allocations"] if values["allocations"] else None,
-        "contended_per_transaction": 0.5 / transactions if transactions
-            else None,
-        "sleeps_per_transaction": 0.5 / transactions if transactions
-            else None,
     }
+    for name in ("reads_per_transaction", "contended_per_transaction",
+                 "sleeps_per_transaction"):
+        values["half"][name] = 0.5 / transactions if transactions else None
     return values

@@ -3,6 +3,7 @@
 import argparse
 import math
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -169,6 +170,9 @@ def check_load(args):
     if args.dbname and "application_name" in args.dbname:
         raise BenchError("application_name is used by us: leave it out of the"
                          " conninfo")
+    if args.dbname and re.search(r"password\s*=|://[^/@]*:[^/@]*@", args.dbname):
+        raise BenchError("a password in the conninfo would be seen by all in the"
+                         " list of processes: use PGPASSWORD or .pgpass")
     for name in args.file or ():
         path = name.rpartition("@")[0] if "@" in name else name
         if not (os.access(path, os.R_OK) or os.access(name, os.R_OK)):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import os
 import shutil
 import sys
@@ -108,6 +107,7 @@ def headline(rows, names, blocks):
         if row["verdict"] is None:
             why = (f"{blocks} blocks are too few, {BLOCKS_LEAST} needed"
                    if blocks < BLOCKS_LEAST else
+                   "see the note" if row["p"] is not None else
                    "transactions cannot be told")
             report.say(f"{row['side']} to {names[0]}: no verdict, {why}")
             continue
@@ -117,11 +117,15 @@ def headline(rows, names, blocks):
                    f" {100 * (row['ratio_high'] - 1):+.1f} %, p ="
                    f" {row['p_corrected']:.4f})")
         totals = row["ratio_of_totals"]
-        if totals is None or not row["ratio_low"] <= totals <= \
-                row["ratio_high"]:
-            report.say("  BUT all transactions together are"
-                       f" {100 * ((totals or math.inf) - 1):+.1f} %: a few"
-                       " slices are unlike the others, see ab.png")
+        if totals is None:
+            report.say("  all transactions together: there were none under"
+                       f" {names[0]}")
+            continue
+        unlike = (", BUT a few slices are unlike the others: see ab.png"
+                  if not row["ratio_low"] <= totals <= row["ratio_high"]
+                  else "")
+        report.say(f"  all transactions together: {100 * (totals - 1):+.1f} %"
+                   f"{unlike}")
 
 
 def explain(rows, names):

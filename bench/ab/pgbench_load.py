@@ -27,7 +27,10 @@ OURS = ("-T", "--time", "-t", "--transactions", "-l", "--log", "--log-prefix",
         "--sampling-rate", "-h", "--host", "-p", "--port", "-U", "--username",
         "-d", "--dbname", "-C", "--connect", "--debug", "-v", "--vacuum-all",
         "-V", "--version", "-?", "--help", "--show-script")
+# Of pgbench's short options, those with a value
+WITH_VALUE = "bcDfFjLMRs"
 PERCENTILES = (50, 95, 99, 99.9)
+FREE_LEAST = 0.05               # of the file system that the log is on
 PR_SET_PDEATHSIG = 1
 FALLOC_PUNCH_HOLE = 3           # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 
@@ -49,11 +52,19 @@ def split_options(text):
         raise BenchError(f"--pgbench-options: {error}")
     for word in words:
         name = word.split("=")[0]
-        for ours in OURS:
-            if name == ours or (len(ours) == 2 and not name.startswith("--")
-                                and name.startswith(ours)):
-                raise BenchError(f"--pgbench-options: {ours} is not yours to"
-                                 " choose here")
+        if name.startswith("--"):
+            # may be abbreviated
+            refused = [ours for ours in OURS if ours.startswith(name)]
+        elif name.startswith("-"):
+            refused = [ours for ours in OURS if name.startswith(ours)]
+            if len(word) > 2 and word[1] not in WITH_VALUE:
+                raise BenchError(f"--pgbench-options: {word}: one at a time,"
+                                 " please")
+        else:
+            continue
+        if refused:
+            raise BenchError(f"--pgbench-options: {refused[0]} is not yours to"
+                             " choose here")
     return words
 
 
@@ -102,8 +113,14 @@ class Log:
 
     def forget(self):
         """Give what was read back to the file system."""
-        _libc.fallocate(self.file.fileno(), FALLOC_PUNCH_HOLE, 0,
-                        self.file.tell())
+        if _libc.fallocate(self.file.fileno(), FALLOC_PUNCH_HOLE, 0,
+                           self.file.tell()) == 0:
+            return
+        # not on every file system
+        free = os.statvfs(self.path)
+        if free.f_bavail < free.f_blocks * FREE_LEAST:
+            raise BenchError(f"{self.path.parent} is nearly full of pgbench's"
+                             " log; TMPDIR names another folder")
 
 
 class Span:

@@ -32,6 +32,8 @@ def write(directory, scratch, rows, names, slices, title):
     os.environ.setdefault("MPLCONFIGDIR", str(scratch))
     import matplotlib
     matplotlib.use("Agg")
+    # a $ in a name is a $
+    matplotlib.rcParams["text.parse_math"] = False
     from matplotlib import pyplot
 
     shown = [metric for metric in METRICS.values()
@@ -66,7 +68,7 @@ def draw_ratios(axes, rows, names, shown):
     for i, name in enumerate(others):
         shift = (i - (len(others) - 1) / 2) * SPREAD / max(1, len(others) - 1)
         colour = COLOURS[(i + 1) % len(COLOURS)]
-        axes.plot([], [], "o", color=colour, label=name)
+        axes.plot([], [], "o", color=colour, label=legend(name))
         for place, metric in enumerate(shown):
             if (metric.name, name) in rows:
                 draw_row(axes, rows[metric.name, name], place + shift, colour,
@@ -87,6 +89,11 @@ def draw_ratios(axes, rows, names, shown):
                     " filled: a difference is shown")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4,
                 fontsize=8, frameon=False)
+
+
+def legend(name):
+    """Names that begin with _ would be left out."""
+    return f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
 
 
 def draw_row(axes, row, y, colour, spread):
@@ -111,7 +118,7 @@ def draw_times(axes, names, slices):
     begin = min((s.begin for s in slices), default=0)
     for i, name in enumerate(names):
         colour = COLOURS[i % len(COLOURS)]
-        axes.plot([], [], color=colour, linewidth=3, label=name)
+        axes.plot([], [], color=colour, linewidth=3, label=legend(name))
         for s in slices:
             if s.setting != name or s.values.get(HEADLINE) is None:
                 continue

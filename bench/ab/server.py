@@ -76,11 +76,17 @@ class Server:
         if not self.session.value(
                 f"SELECT pg_try_advisory_lock({ADVISORY_LOCK})"):
             raise BenchError("another bench/ab is at work on this server")
+        self._check_others("AND (o.backend_start, o.pid)"
+                           " < (me.backend_start, me.pid)")
+
+    def check_alone(self):
+        self._check_others("")
+
+    def _check_others(self, condition):
         others = self.session.rows(f"""
             SELECT o.pid FROM pg_stat_activity o, pg_stat_activity me
              WHERE me.pid = pg_backend_pid() AND o.pid <> me.pid
-               AND o.application_name = {quote(APPLICATION)}
-               AND (o.backend_start, o.pid) < (me.backend_start, me.pid)""")
+               AND o.application_name = {quote(APPLICATION)} {condition}""")
         if others:
             raise BenchError("another bench/ab is at work on this server"
                              f" (process {others[0]['pid']})")

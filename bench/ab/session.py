@@ -77,6 +77,9 @@ class Connection:
         options = " ".join(f"-c {name}={value}"
                            for name, value in OPTIONS.items())
         environment = self.environment(application)
+        # of libpq's own, and stronger
+        for name in ("PGTZ", "PGDATESTYLE", "PGGEQO"):
+            environment.pop(name, None)
         environment["PGOPTIONS"] = \
             f"{environment.get('PGOPTIONS', '')} {options}"
         return environment
@@ -125,7 +128,7 @@ class Session:
             " ON n.oid = e.extnamespace WHERE e.extname = 'pg_sweep'")
         self.sweep = f"{schema}." if schema else None
 
-    def execute(self, sql):
+    def execute(self, sql, seconds=ANSWER_SECONDS):
         """Run one statement; its output as text."""
         self.statements += 1
         try:
@@ -135,7 +138,7 @@ class Session:
         except OSError:
             raise ServerGone(self._last_words([]))
         lines = []
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + seconds
         while True:
             line = self._line(deadline, lines)
             # What an error leaves has no newline of its own in front
@@ -156,7 +159,7 @@ class Session:
             if left <= 0 or not select.select([self.psql.stdout], [], [],
                                               left)[0]:
                 self.psql.kill()
-                raise ServerGone(f"no answer in {ANSWER_SECONDS} s")
+                raise ServerGone("no answer in time")
             data = os.read(self.psql.stdout.fileno(), 65536)
             if not data:
                 raise ServerGone(self._last_words(lines))

@@ -7,7 +7,7 @@ from lib.paths import BenchError
 import files
 import settings
 from files import entry
-from session import SqlError, quote, quote_name
+from session import ServerGone, SqlError, quote, quote_name
 
 # A reload reaches every process within milliseconds, unless it is stuck.
 RELOAD_SECONDS = 20
@@ -16,6 +16,10 @@ POLL_SECONDS = 0.005
 
 class SomebodyElse(BenchError):
     """A setting is not in force any more, and it was not us."""
+
+    def __init__(self, message, key=None):
+        super().__init__(message)
+        self.key = key
 
 
 def incarnation(session):
@@ -115,33 +119,46 @@ def set_lwlock_wait(session, policy, tranche=None):
 
 def put_back(session, found):
     """What find() has found. Returns (what could not be put back, what was left to
-    others), as lines; none if all is as before."""
-    others = []
+    others), as lines; none if all is as before. A part that fails is no reason not to
+    try the others."""
+    others, failed = {}, []
+
+    def attempt(function, *arguments):
+        try:
+            function(session, *arguments)
+        except ServerGone:
+            raise
+        except BenchError as error:
+            failed.append(str(error).splitlines()[0])
+
+    restarted = incarnation(session) != found["incarnation"]
+    if not restarted:
+        if found["lwlock_wait"] is not None:
+            attempt(set_lwlock_wait, found["lwlock_wait"])
+        for tranche, policy in found["tranches"].items():
+            attempt(set_lwlock_wait, policy, tranche)
+        if found["strategy"] is not None:
+            attempt(set_strategy, found["strategy"])
     for parameter, text in found["entries"].items():
         now = entry(session, parameter)
         if now == text:
             continue
-        if now not in (text, *found["ours"][parameter]):
-            others.append(f"{parameter} in postgresql.auto.conf is {now!r} by"
-                          f" somebody else, and was left so (before: {text!r})")
+        if now not in found["ours"][parameter]:
+            others[parameter] = (
+                f"{parameter} in postgresql.auto.conf is {now!r} by somebody"
+                f" else, and was left so (before: {text!r})")
             continue
-        alter_system(session, parameter, text)
+        attempt(alter_system, parameter, text)
     if found["entries"]:
-        reload(session)
-    restarted = incarnation(session) != found["incarnation"]
-    if not restarted:
-        if found["lwlock_wait"] is not None:
-            set_lwlock_wait(session, found["lwlock_wait"])
-        for tranche, policy in found["tranches"].items():
-            set_lwlock_wait(session, policy, tranche)
-        if found["strategy"] is not None:
-            set_strategy(session, found["strategy"])
-    left = [] if others else [*differences(session, found, restarted)]
-    return left, others
+        attempt(reload)
+    failed += differences(session, found, restarted, others)
+    return failed, [*others.values()]
 
 
-def differences(session, found, restarted):
+def differences(session, found, restarted, others):
     for parameter, text in found["entries"].items():
+        if parameter in others:
+            continue
         now = entry(session, parameter)
         if now != text:
             yield (f"{parameter} in postgresql.auto.conf is {now!r}, was"
@@ -169,7 +186,8 @@ def differences(session, found, restarted):
 class Switcher:
     """Settings in force, one after the other."""
 
-    def __init__(self, session, server, wanted, found):
+    def __init__(self, session, server, wanted, found, on_change):
+        self.on_change = on_change      # what is to be put back has
         self.session = session
         self.server = server
         self.found = found
@@ -196,7 +214,8 @@ class Switcher:
         """A change of others is not to come into force by us."""
         if files.fingerprint(self.session, self.parameters) != self.rest:
             raise BenchError("somebody else has changed the configuration"
-                             " files: it is theirs to reload that")
+                             " files. To take the settings back, they must be"
+                             " reloaded: so that is in force now, too")
         files.check_pending(self.session)
         reload(self.session)
 
@@ -295,7 +314,26 @@ class Switcher:
         now = self.in_force()
         for key, value in before.items():
             if now[key] != value:
-                raise SomebodyElse(self._who(key, value, now[key]))
+                self.leave_to_others(key)
+                raise SomebodyElse(self._who(key, value, now[key]), key)
+
+    def leave_to_others(self, key):
+        """What somebody has chosen meanwhile is what is put back."""
+        status = self.session.row(
+            "SELECT strategy, reason, lwlock_wait FROM"
+            f" {self.session.sweep}pg_sweep_status") \
+            if self.server.has_sweep else {}
+        if key in ("strategy", "generation") and self.found["strategy"]:
+            self.found["strategy"] = ("auto" if status["reason"]
+                                      else status["strategy"])
+        elif key == settings.LWLOCK_WAIT and self.found["lwlock_wait"]:
+            self.found["lwlock_wait"] = status["lwlock_wait"]
+        elif key.startswith(settings.TRANCHE):
+            tranche = key[len(settings.TRANCHE):]
+            self.found["tranches"][tranche] = own_policy(self.session, tranche)
+        else:
+            return
+        self.on_change()
 
     def _who(self, key, before, now):
         text = f"{key} was {before}, is {now}"
