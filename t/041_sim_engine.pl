@@ -178,6 +178,11 @@ my $readers = lines('load', $n, 16, %one_group);
 takes($readers, 90_000 + 20_000 + $n * 1_000, '16 cores read');
 is(region($readers, 'words', 'transfers'), 16, 'one transfer each');
 
+# CPUs 0 and 8, in other sockets, and 16, the other thread of 0, have read it: the
+# farthest sharer decides how long the first writer waits.
+takes(lines('xadd', 1, 3, 'load.step' => 8, 'load.first' => 1),
+	90_000 + 100_000 + (100_000 + 0) + 8_000 + 100_000 + 5_000, 'who writes waits for the farthest reader');
+
 # An owner keeps the line: three operations fit into 12 ns, one 5 ns after the
 # other.
 takes(lines('xadd', $n, 2, 'machine.keep_ps' => 12_000),
