@@ -199,6 +199,9 @@ for my $case (
 	[ 'two loads', [ '-S', '--attach', @two ], qr/--attach is without a load/ ],
 	[ 'no such script', [ '-f', '/no/such', @two ], qr{cannot read /no/such} ],
 	[ 'an option of ours', [ '-S', @two, '--pgbench-options=-T 5' ], qr/-T is not yours/ ],
+	[ 'an option of ours, abbreviated', [ '-S', @two, '--pgbench-options=--sampl=0.5' ], qr/--sampling-rate is not yours/ ],
+	[ 'an option of ours, among others', [ '-S', @two, '--pgbench-options=-rC' ], qr/-rC: one at a time/ ],
+	[ 'a password for all to see', [ '-S', @two, '-d', 'dbname=x password=y' ], qr/use PGPASSWORD or \.pgpass/ ],
 	[ 'too little time', [ '-S', @two, '--minutes', '0.1' ], qr/too short for 2 settings/ ],
 	[ 'settling all the time', [ '-S', @two, '--slice', 1, '--settle', 1 ], qr/--settle must be shorter/ ],
 	[ 'attached for moments', [ '--attach', @two, '--settle', 1 ], qr/--settle must be 1.1 at least/ ],
@@ -426,8 +429,29 @@ isnt($orders[0], $orders[2], 'another seed: another order');
 	$node->reload;
 	is(snapshot(), $before, 'ALTER SYSTEM by somebody: all else as before');
 
+	# an operator's own decision
+	$handle = run_in_background('operator', command(@load, @two, '--slice' => 0.3, '--blocks' => 8, '--no-picture'));
+	usleep(50_000) until -s $handle->{err};
+	usleep(1_000_000);
+	switch_to($node, 'partitioned');
+	is(wait_for_background($handle, 30), 0, 'an operator switches: the run goes on');
+	like(background_stderr($handle), qr/is thrown away, as somebody else has interfered: strategy partitioned was set by function/,
+		'an operator switches: a block is thrown away');
+	like(slurp_file($handle->{out}), qr/^NOTE: others have interfered/m, 'an operator switches: the result says so');
+	is($node->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'), 'partitioned', 'an operator switches: it is left so');
+	is(scalar(grep { $_->{used} } csv()), 16, 'an operator switches: no block is missing');
+	switch_to($node, 'stock');
+	is(snapshot(), $before, 'an operator switches: all else as before');
+
+	# transactions that belong to two settings
+	my ($status, $out, $err) = ab('-f', write_script('long.sql', "SELECT pg_sleep(0.4);\n"), '-c', 20, @two, '--slice' => 0.5,
+		'--settle' => 0.1, '--blocks' => 6, '--no-picture');
+	is($status, 0, 'long transactions: done') or diag($err);
+	like($out, qr/^NOTE: 50 % of the transactions take longer than --settle/m, 'long transactions: says so');
+	like($out, qr/^batched to stock: no verdict, see the note/m, 'long transactions: no verdict');
+
 	# a client that ends is less load from then on
-	my ($status, $out, $err) = ab('-f', write_script('dies.sql',
+	($status, $out, $err) = ab('-f', write_script('dies.sql',
 			"\\set r random(1, 300)\nSELECT pg_sleep(0.001), 1 / (:r - 1);\n"), '-c', 4, @two, @short, '--blocks' => 100);
 	is($status, 1, 'a client that dies: ends the run');
 	like($err, qr/client of pgbench has ended: .*division by zero/, 'a client that dies: says why');

@@ -95,7 +95,8 @@ def parser():
              " left there")
     group = result.add_argument_group("how long")
     add = group.add_argument
-    add("--minutes", type=float, help=f"in all; default {MINUTES:g}; attached: {MINUTES_ATTACHED:g}")
+    add("--minutes", type=float, help=f"in all; default {MINUTES:g}; attached:"
+                                        f" {MINUTES_ATTACHED:g}")
     add("--blocks", type=int, metavar="N", help="instead of --minutes")
     add("--slice", type=float, metavar="SECONDS",
         help=f"of a setting; default {SLICE_SECONDS:g}; attached:"

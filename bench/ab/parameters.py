@@ -21,6 +21,8 @@ NOT = {
     "fsync": "a crash meanwhile would leave a corrupt cluster",
     "full_page_writes": "a crash meanwhile would leave a corrupt cluster",
     "synchronous_commit": "a crash meanwhile could lose what was committed",
+    "default_statistics_target": "statistics that are taken meanwhile would"
+                                 " stay",
     "temp_file_limit": "it cancels the work of others",
     "max_stack_depth": "it cancels the work of others, or crashes it",
     "track_counts": "nothing could be measured meanwhile",
