@@ -43,6 +43,9 @@ EXTENSION_FILES = ("lwwait/counts.c", "lwwait/lockless.c",
 SERVER_FILES = ("src/backend/storage/lmgr/s_lock.c",
                 "src/backend/storage/lmgr/lwlock.c")
 
+# The same of the server without our patches; what it exports gets other names.
+UNPATCHED_LWLOCK = "src/backend/storage/lmgr/lwlock.c"
+
 # What GCC calls the pass that tells of accesses; volatile ones by other names.
 PLAYED_FLAGS = ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
                 "--param=tsan-instrument-func-entry-exit=0",
@@ -65,6 +68,15 @@ def source_tree():
         raise BenchError(f"{tree / SERVER_FILES[0]} is missing:"
                          " run make server")
     return tree
+
+
+def unpatched_tree(tree):
+    """The sources as they were before the patches."""
+    unpatched = tree.with_name("src")
+    if not (unpatched / UNPATCHED_LWLOCK).is_file():
+        raise BenchError(f"{unpatched / UNPATCHED_LWLOCK} is missing:"
+                         " run make server")
+    return unpatched
 
 
 def run(command, what):
@@ -130,6 +142,7 @@ class Build:
         self.played_dir = top / f"played{label}"
         self.engine_dir = top / f"{level}{label}"
         self.tree = source_tree()
+        self.unpatched = unpatched_tree(self.tree)
         includes = [SIM / "include", SIM, EXTENSION,
                     server.config("includedir-server")]
         self.includes = [f"-I{path}" for path in includes]
@@ -175,6 +188,9 @@ class Build:
             yield self.played(EXTENSION / name, "-DSIM_EXTENSION")
         for name in SERVER_FILES:
             yield self.played(self.tree / name)
+        yield self.played(self.unpatched / UNPATCHED_LWLOCK,
+                          "-iquote", self.unpatched / "src" / "include",
+                          "-include", "unpatched_lwlock.h")
         for folder in ("restated", "glue", "loads"):
             for source in sorted((SIM / folder).glob("*.c")):
                 yield self.played(source, "-DSIM_EXTENSION")
@@ -187,7 +203,8 @@ class Build:
         lines = [f"compiler {self.version}", f"engine {self.level}"]
         seen = set().union(*map(dependencies, objects))
         for path in sorted(map(Path, seen)):
-            for label, top in (("extension", EXTENSION), ("server", self.tree)):
+            for label, top in (("extension", EXTENSION), ("server", self.tree),
+                               ("unpatched", self.unpatched)):
                 if path.is_absolute() and path.is_relative_to(top):
                     lines.append(f"{label} {path.relative_to(top)}"
                                  f" {sha256_file(path)}")

@@ -3,9 +3,9 @@
  * lwlock.c
  *	  Load "lwlock": processes that want one LWLock.
  *
- *	 load.policy	none (nothing loaded), stock, spin, lockless, lockless_spin: the
- *					real lwlock.c and the library's policies; v2: the thread's
- *					(restated/lwlock_v2.c)
+ *	 load.policy	unpatched: PostgreSQL's own lwlock.c; none (nothing loaded),
+ *					stock, spin, lockless, lockless_spin: the patched one and the
+ *					library's policies; v2: the thread's (restated/lwlock_v2.c)
  *	 load.kind		hot: think, acquire, hold, release;
  *					procarray: transactions that want ProcArrayLock, see
  *					transaction()
@@ -65,6 +65,7 @@ typedef struct ModeCounts
 } ModeCounts;
 
 static LWLock *lock;
+static LWLock *unpatched_lock;
 static V2Lock *v2_lock;
 static const Way *way;
 static SimTime think;
@@ -75,6 +76,7 @@ static int64 warmup;
 static int64 wanted;
 
 static SIM_COMMON ModeCounts counts[2];
+static SIM_COMMON int holders[2];	/* at this moment */
 static SIM_COMMON int64 acquired;
 static SIM_COMMON int64 transactions;
 static SIM_COMMON int64 conditional_failed;
@@ -102,6 +104,30 @@ core_release(LWLockMode mode)
 	LWLockRelease(lock);
 }
 
+/* as the patched one's: a lock is opaque here, and as large */
+extern bool unpatched_LWLockAcquire(LWLock *lock, LWLockMode mode);
+extern bool unpatched_LWLockConditionalAcquire(LWLock *lock, LWLockMode mode);
+extern void unpatched_LWLockRelease(LWLock *lock);
+extern void unpatched_LWLockInitialize(LWLock *lock, int tranche_id);
+
+static void
+unpatched_acquire(LWLockMode mode)
+{
+	unpatched_LWLockAcquire(unpatched_lock, mode);
+}
+
+static bool
+unpatched_conditional(LWLockMode mode)
+{
+	return unpatched_LWLockConditionalAcquire(unpatched_lock, mode);
+}
+
+static void
+unpatched_release(LWLockMode mode)
+{
+	unpatched_LWLockRelease(unpatched_lock);
+}
+
 static void
 their_acquire(LWLockMode mode)
 {
@@ -123,6 +149,7 @@ their_release(LWLockMode mode)
 #define CORE(name, policy) {name, policy, core_acquire, core_conditional, core_release}
 
 static const Way ways[] = {
+	{"unpatched", -1, unpatched_acquire, unpatched_conditional, unpatched_release},
 	CORE("none", -1),
 	CORE("stock", PGSWEEP_LWWAIT_STOCK),
 	CORE("spin", PGSWEEP_LWWAIT_SPIN),
@@ -170,9 +197,17 @@ count_acquisition(LWLockMode mode, SimTime waited, int64 sleeps)
 }
 
 /*
- * Acquire it, and hold it for as many times as long as given.  The caller
- * releases it.
+ * A lock that two have at once is none.
  */
+static void
+note_holder(LWLockMode mode)
+{
+	if (holders[0] > 0 || (mode == LW_EXCLUSIVE && holders[1] > 0))
+		sim_fail("fiber %d was let in by policy %s, to %d exclusive and %d shared holders",
+				 sim_self(), way->name, holders[0], holders[1]);
+	holders[mode == LW_SHARED]++;
+}
+
 static void
 acquire(LWLockMode mode)
 {
@@ -180,7 +215,15 @@ acquire(LWLockMode mode)
 	int64		sleeps = sim_lwlock_sleeps;
 
 	way->acquire(mode);
+	note_holder(mode);
 	count_acquisition(mode, sim_now() - start, sim_lwlock_sleeps - sleeps);
+}
+
+static void
+release(LWLockMode mode)
+{
+	holders[mode == LW_SHARED]--;
+	way->release(mode);
 }
 
 static void
@@ -200,7 +243,7 @@ want_hot(void)
 	think_for(think);
 	acquire(mode);
 	sim_work(hold[mode == LW_SHARED]);
-	way->release(mode);
+	release(mode);
 }
 
 /* ---- transactions ---- */
@@ -247,7 +290,7 @@ end_in_group(void)
 		sim_work(hold[0]);
 		next = pg_atomic_read_u32(&GetPGProcByNumber(next)->procArrayGroupNext);
 	}
-	way->release(LW_EXCLUSIVE);
+	release(LW_EXCLUSIVE);
 
 	while (wake != INVALID_PROC_NUMBER)
 	{
@@ -278,14 +321,15 @@ transaction(void)
 		think_for(think / (snapshots + 1));
 		acquire(LW_SHARED);
 		sim_work(hold[1]);
-		way->release(LW_SHARED);
+		release(LW_SHARED);
 	}
 	think_for(think / (snapshots + 1));
 
 	if (way->conditional(LW_EXCLUSIVE))
 	{
+		note_holder(LW_EXCLUSIVE);
 		sim_work(hold[0]);
-		way->release(LW_EXCLUSIVE);
+		release(LW_EXCLUSIVE);
 	}
 	else
 	{
@@ -333,6 +377,8 @@ setup(void)
 	if (way->policy >= 0)
 		sim_lwwait_setup(way->policy, backends);
 	lock = sim_lwlock("lock", TRANCHE);
+	unpatched_lock = sim_lwlock("lock", TRANCHE);
+	unpatched_LWLockInitialize(unpatched_lock, TRANCHE);
 	v2_lock = sim_shared_alloc("lock", sizeof(LWLockPadded), sizeof(LWLockPadded), 0);
 	v2_init(v2_lock);
 	for (int i = 0; i < backends; i++)
