@@ -70,6 +70,8 @@ sim_cache_setup(void)
 	set_words = (sim_ncpus_all + 63) / 64;
 	for (int i = 0; i < sim_ncpus_all; i++)
 		groups = Max(groups, sim_cpu_table[i].group + 1);
+	if (groups > SIM_MAX_GROUPS)
+		sim_fail("machine: more than %d groups", SIM_MAX_GROUPS);
 	group_traffic = calloc(groups, sizeof(*group_traffic));
 	if (group_traffic == NULL)
 		sim_fail("out of memory");
@@ -250,20 +252,21 @@ add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime from)
 /* ---- the last-level cache ---- */
 
 /*
- * Has so much come into the group since the line was touched last that it is in
- * memory only?
+ * Has so much come into the cache of the group that touched the line last that it
+ * is in memory only?
  */
 static inline bool
-is_evicted(const SimLine *line, const SimCpu *at)
+is_evicted(const SimLine *line)
 {
 	return llc_lines != 0 &&
-		(uint32_t) (group_traffic[at->group] - line->touched) > llc_lines;
+		(uint32_t) (group_traffic[line->touched_by] - line->touched) > llc_lines;
 }
 
 static inline void
 touch(SimLine *line, const SimCpu *at)
 {
 	line->touched = group_traffic[at->group];
+	line->touched_by = at->group;
 }
 
 void
@@ -299,7 +302,7 @@ request_exclusive(SimLine *line, int cpu)
 	{
 		const SimCpu *owner = &sim_cpu_table[line->owner - 1];
 
-		latency = is_evicted(line, owner) ?
+		latency = is_evicted(line) ?
 			memory_latency(me, number) : transfer[distance(me, owner)];
 	}
 	else if (line->nsharers != 0)
@@ -313,7 +316,7 @@ request_exclusive(SimLine *line, int cpu)
 			latency = transfer[farthest];
 		}
 		if (!is_sharer(line, cpu) &&
-			is_evicted(line, &sim_cpu_table[cpu]))
+			is_evicted(line))
 			latency = Max(latency, memory_latency(me, number));
 		clear_sharers(line);
 	}
@@ -348,7 +351,7 @@ request_shared(SimLine *line, int cpu)
 		const SimCpu *owner = &sim_cpu_table[line->owner - 1];
 
 		latency = transfer[distance(me, owner)];
-		if (is_evicted(line, owner))
+		if (is_evicted(line))
 		{
 			line->owner = 0;
 			return request_exclusive(line, cpu);
@@ -363,7 +366,7 @@ request_shared(SimLine *line, int cpu)
 
 		sharer_distances(line, cpu, &nearest, &farthest);
 		latency = transfer[nearest];
-		if (is_evicted(line, me) && latency > machine.memory_local)
+		if (is_evicted(line) && latency > machine.memory_local)
 			latency = memory_latency(me, number);
 	}
 	add_sharer(line, cpu);
@@ -440,7 +443,7 @@ miss(SimLine *line, SimAccess what, int cpu)
 		{
 			if (llc_lines == 0)
 				return;
-			if (!is_evicted(line, me))
+			if (!is_evicted(line))
 			{
 				touch(line, me);
 				return;
@@ -489,7 +492,7 @@ sim_access_slow(SimLine *line, SimAccess what)
 	cpu = sim_me->cpu - 1;
 	if (line->owner != cpu + 1)
 		miss(line, what, cpu);
-	else if (is_evicted(line, &sim_cpu_table[cpu]))
+	else if (is_evicted(line))
 	{
 		line->owner = 0;
 		arrives(line, what, request_exclusive(line, cpu));

@@ -37,6 +37,7 @@
 #define SIM_NEVER		INT64_MAX
 #define SIM_MAX_CPUS	4096	/* numbers of CPUs are 16 bits wide in a line */
 #define SIM_MAX_FIBERS	8192
+#define SIM_MAX_GROUPS	256		/* numbers of groups are 8 bits wide in a line */
 
 /*
  * Address space for shared memory.  Only what is used takes memory; this much is
@@ -69,13 +70,13 @@ typedef struct SimLine
 	uint16_t	nsharers;		/* CPUs that may read it, if there is no owner */
 	uint16_t	fiber;			/* SIM_OWNED_BY: fiber + 1; 0 = anybody's */
 	uint8_t		region;
-	uint8_t		unused;
+	uint8_t		touched_by;		/* group that touched it last */
 	union
 	{
 		uint16_t	cpu[2];		/* up to two sharers */
 		uint32_t	set;		/* more: number of their bitmap */
 	}			sharers;
-	uint32_t	touched;		/* traffic of the group of who touched it last */
+	uint32_t	touched;		/* that group's traffic then */
 } SimLine;
 
 _Static_assert(sizeof(SimLine) == 32, "SimLine has grown");
