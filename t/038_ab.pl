@@ -159,6 +159,8 @@ print("verdicts", verdict("tps", ten, more), verdict("tps", more, ten), verdict(
       verdict("latency_p99_ms", more, ten), verdict("allocations_per_second", ten, more), verdict("hit_ratio", ten, more),
       sep=", ")
 print("equal", verdict("tps", ten, ten), verdict("hit_ratio", ten, [None] * 10), sep=", ")
+print("typical", round(analysis.Comparison([.1] * 9 + [5]).ratio, 4))
+print("totals", verdict("tps", [100] * 14, [110] * 13 + [30]), verdict("tps", [100] * 13 + [10000], [110] * 13 + [3000]), sep=", ")
 standing = [250, 0] * 5
 print("stalls", verdict("tps", ten, standing), verdict("tps", ten, [0] * 10), verdict("tps", [v * 4 for v in ten], [v * 4.4 for v in ten[1:]] + [0]),
       verdict("latency_p99_ms", ten, [50] * 9 + [None]), sep=", ")
@@ -180,6 +182,8 @@ found True True
 holm [0.09, 0.04, 0.09, 1.0]
 verdicts, better, worse, worse, better, higher, better
 equal, no difference shown, None
+typical 1.1052
+totals, better, no difference shown
 stalls, no difference shown, worse, no difference shown, None
 zero, no difference shown, better
 EXPECTED
