@@ -25,8 +25,8 @@ my $stepped = 300;
 
 plan skip_all => 'instructions are recorded, and the simulator is built, on x86-64 Linux only'
   if `uname -sm` ne "Linux x86_64\n";
-plan skip_all => 'there is no source of a patched server in build/18/src-patched'
-  if !-f "$top/build/18/src-patched/src/backend/storage/lmgr/lwlock.c";
+plan skip_all => 'there is no source of a patched server'
+  if $pg_config !~ m{^\Q$top\E/build/} && !$ENV{SWEEP_SERVER_SOURCE};
 my $stock = stock_prefix();
 plan skip_all => 'there is no unpatched server' if !defined $stock;
 chomp(my $patched = `$pg_config --bindir`);
