@@ -202,6 +202,9 @@ class Bars:
             for x, bar in zip(xs, bars):
                 found += bar[1:]
                 if len(bar) > 2:
+                    # seen on dark bars, too
+                    axes.plot([x, x], bar[2:4], color="#ffffff", linewidth=3.5,
+                              solid_capstyle="butt")
                     axes.plot([x, x], bar[2:4], color="#000000", linewidth=1.2)
         axes.set_xticks(range(len(labels)), labels)
         if len(labels) > 6 or max(map(len, labels), default=0) > 14:

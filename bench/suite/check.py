@@ -11,6 +11,7 @@ import importlib.util
 import io
 import json
 import random
+import re
 import struct
 import sys
 import traceback
@@ -106,7 +107,7 @@ def check_rows(folder):
 # ---- intervals and verdicts
 
 
-def check_verdicts():
+def check_verdicts(folder):
     def row(low, high, count=8):
         return {**ROW, "rounds": count, "ratio": (low + high) / 2,
                 "ratio_low": low, "ratio_high": high}
@@ -151,6 +152,28 @@ def check_verdicts():
     ok(refused(lambda: plot.write("/x", [plot.Lines(
         "t", {"a": [(0, 1), (1, 2)]}, "x", "y")]), "logarithmic"),
        "plot: 0 has no place on a logarithmic axis")
+    check_plot(folder)
+
+
+def check_plot(folder):
+    panels = [
+        plot.Ratios("r", [("a", 0.1, 0.05, 0.2, "x"), ("", 7, 5, 9, "y"),
+                          ("b", 1, None, None, "x")], log=True),
+        plot.Lines("l", {"x": [(1, 1, 0.9, 1.1), (9, 2, 1.5, 3)],
+                         "y": [(1, 2), (9, 1)]}, "x", "y", reference=1),
+        plot.Lines("m", {"x": [(1, 10, 5, 20, 8, 12), (2, 1000, 9, 9e4, 99,
+                                                         9e3)]}, "x", "y",
+                   log_x=False, log_y=True),
+        plot.Bars("b", {"x": [("a", 1, 0.5, 2), ("b", 3, 2, 4)],
+                        "y": [("a", 2), ("b", 1)]}, "y"),
+        plot.Timeline("t", {"x": [(0, 1, 5), (2, 3, 6)],
+                            "y": [(1, 2, 4)]}, "y", marks=[(1, "here")])]
+    written = [path.read_bytes() for name in ("one", "two") for path in
+               plot.write(folder / name, panels, "all", quiet=("y",))]
+    ok(png(folder / "one.png") and written[:2] == written[2:]
+       and not re.search(rb'id="p[0-9a-f]{10}"', written[1]),
+       "plot: all kinds, twice the same")
+
 
 
 def without_matplotlib(call):
@@ -257,8 +280,9 @@ def check_sizes():
        and value(large["insert"], "--connections")[-1] == "2000",
        "sizes: COPY and connections are the threads', with factor 1")
     small = plans(SMALL)
-    ok(scenarios.factor_of(SMALL) == 2048 / (1 << 20),
-       "factor: the smallest resource decides")
+    ok(scenarios.factor_of(SMALL) == 2048 / (1 << 20)
+       and scenarios.factor_of(Machine(384, 3 << 20, 65 << 10, 1 << 20))
+       == 64 / 512, "factor: the smallest resource decides")
     ok(value(small["scans"], "--clients") == ["8", "16"]
        and all(int(found) >= 1 for found in value(small["pgbench_ro"],
                                                   "--clients")),
@@ -278,7 +302,7 @@ def check_everywhere(programs):
     draw = random.Random(7)
     machines = [LARGE, SMALL, *(Machine(
         cpus, max(2048, int(cpus * 2 ** draw.uniform(9, 14))),
-        max(8192, int(cpus * 2 ** draw.uniform(10, 16))),
+        max(8192, int(cpus * 2 ** draw.uniform(6, 16))),
         draw.choice((1024, 4096, 1 << 20)))
         for cpus in (draw.choice((1, 2, 3, 8, 16, 48, 96, 192, 512, 1024))
                      for _ in range(60)))]
@@ -424,14 +448,14 @@ def check_report(folder):
 
 
 def check_simulator(folder, state):
-    paths.BENCH = folder / "sim"
-    paths.BENCH.mkdir()
+    paths.BENCH = folder / "bench"
+    (paths.BENCH / "sim").mkdir(parents=True)
     (paths.BENCH / "sim.json").write_text("[]")
-    (paths.BENCH / "sim.png").write_bytes(
+    (paths.BENCH / "sim" / "knees.png").write_bytes(
         (folder / "scans.png").read_bytes())
     text = document.write(folder, state).read_text()
-    ok("(sim.png)" in section(text, "Simulator")
-       and png(folder / "sim.png"), "report: the simulator's picture")
+    ok("(sim_knees.png)" in section(text, "Simulator")
+       and png(folder / "sim_knees.png"), "report: the simulator's picture")
 
 
 def section(text, title):
@@ -464,7 +488,7 @@ def png(path):
 def main():
     folder = Path(sys.argv[1])
     (folder / "report").mkdir()
-    for check, *arguments in ((check_rows, folder), (check_verdicts,),
+    for check, *arguments in ((check_rows, folder), (check_verdicts, folder),
                               (check_boxes,), (check_sizes,),
                               (check_report, folder / "report")):
         try:

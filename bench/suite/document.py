@@ -290,21 +290,25 @@ def thread_figure(value):
 
 
 def simulator(folder):
-    """Its picture, if it has run: it is no scenario, but belongs beside them."""
-    picture = paths.BENCH / "sim.png"
+    """What it has written last, if it has run: it is no scenario, but belongs
+    beside them."""
     source = paths.BENCH / "sim.json"
-    if not source.exists() or not picture.exists():
+    drawn = sorted((paths.BENCH / "sim").glob("*.png"))
+    if not source.exists() or not drawn:
         return
-    for path in (picture, picture.with_suffix(".svg"), source,
-                 source.with_suffix(".csv")):
+    for path in (source, source.with_suffix(".csv")):
         if path.exists():
             shutil.copyfile(path, folder / path.name)
     yield "## Simulator"
     yield ""
-    yield ("What `bench/sim` has written last: its simulated figures beside the"
-           " threads'. Nothing of it was measured on this machine.")
+    yield ("Written last by `bench/sim`: simulated figures beside the threads'."
+           " Nothing of it was measured on this machine.")
     yield ""
-    yield "![simulated and published figures](sim.png)"
-    yield ""
+    for path in drawn:
+        for each in (path, path.with_suffix(".svg")):
+            if each.exists():
+                shutil.copyfile(each, folder / f"sim_{each.name}")
+        yield f"![simulated and published: {path.stem}](sim_{path.name})"
+        yield ""
     yield "[JSON](sim.json)"
     yield ""
