@@ -16,7 +16,9 @@ ROW_HEIGHT = 0.3
 TIMELINE_HEIGHT = 2.8
 # Of the axis of ratios: from 1 / this to this
 LEAST_SPREAD, MOST_SPREAD = 1.05, 4.0
-TICKS = (0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 4)
+TICKS_NEAR = (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2)
+TICKS_FAR = (0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4)
+NEAR = 1.25
 SPREAD = 0.5                    # of the bars of several settings in a row
 
 
@@ -80,7 +82,8 @@ def draw_ratios(axes, rows, names, shown):
     axes.set_yticks(range(len(shown)), titles)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(1 / spread, spread)
-    ticks = [tick for tick in TICKS if 1 / spread <= tick <= spread]
+    ticks = [tick for tick in (TICKS_NEAR if spread < NEAR else TICKS_FAR)
+             if 1 / spread <= tick <= spread]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.grid(axis="x", color="#dddddd")
