@@ -82,6 +82,22 @@ now_ns(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+static int
+compare(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+double
+middle_of(double *samples, int n)
+{
+	qsort(samples, n, sizeof(double), compare);
+	return samples[n / 2];
+}
+
 uint32_t
 next_random(uint32_t *state)
 {

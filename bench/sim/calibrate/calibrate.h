@@ -25,6 +25,7 @@ extern void fail(const char *what);
 extern void bind_to(int cpu);
 extern int64_t now_ns(void);
 extern void *map_memory(int64_t bytes, int first_touch_cpu);
+extern double middle_of(double *samples, int n);	/* sorts them */
 extern uint32_t next_random(uint32_t *state);
 
 /* Two threads, each bound to a CPU; returns when both have ended. */

@@ -8,7 +8,6 @@
  * counts.
  */
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "calibrate.h"
 
@@ -17,15 +16,6 @@
 #define SIXTEEN(x) x x x x x x x x x x x x x x x x
 
 static Line own;
-
-static int
-compare(const void *a, const void *b)
-{
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
 
 /*
  * The median of many short chunks: whoever takes the CPU from us meanwhile spoils
@@ -44,8 +34,7 @@ middle(void (*chunk) (int turns), int operations)
 		chunk(TURNS);
 		spent[i] = (now_ns() - from) * 1000.0 / ((double) TURNS * operations);
 	}
-	qsort(spent, CHUNKS, sizeof(double), compare);
-	return spent[CHUNKS / 2];
+	return middle_of(spent, CHUNKS);
 }
 
 static void

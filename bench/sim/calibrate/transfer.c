@@ -14,8 +14,8 @@
  */
 #define LINES 256
 #define ROUNDS 200
-#define WARM_ROUNDS 20
-#define EXCHANGES 200000
+#define TURN_CHUNKS 201
+#define TURNS_EACH 500
 #define CONTENDED_NS 20000000
 
 typedef struct Chain
@@ -24,7 +24,7 @@ typedef struct Chain
 	Line		turn;			/* even: the owner's; odd: the reader's */
 	bool		by_xadd;
 	uint32_t	first;
-	int64_t		spent_ns;
+	double		spent[ROUNDS];	/* ps a line */
 } Chain;
 
 static void
@@ -76,8 +76,7 @@ reader(void *arg)
 		else
 			for (int i = 0; i < LINES; i++)
 				next = chain->lines[next].word;
-		if (round >= WARM_ROUNDS)
-			chain->spent_ns += now_ns() - from;
+		chain->spent[round] = (now_ns() - from) * 1000.0 / LINES;
 		chain->first = next;
 		announce(&chain->turn, 2 * round + 2);
 	}
@@ -106,9 +105,8 @@ transfer(const int *cpus, bool by_xadd)
 	chain->first = order[0];
 	chain->turn.word = 0;
 	chain->by_xadd = by_xadd;
-	chain->spent_ns = 0;
 	run_pair(owner, cpus[1], reader, cpus[0], chain);
-	return chain->spent_ns * 1000.0 / ((ROUNDS - WARM_ROUNDS) * (int64_t) LINES);
+	return middle_of(chain->spent, ROUNDS);
 }
 
 double
@@ -128,32 +126,35 @@ transfer_xadd(const int *cpus, int ncpus)
  * same word by compare-and-swap in turn; half of the round trip.
  */
 static Line ball;
-static int64_t ping_pong_ns;
+static double turns[TURN_CHUNKS];
 
 static void *
 ping(void *arg)
 {
-	int64_t		from = 0;
+	uint64_t	i = 0;
 
-	for (uint64_t i = 0; i < EXCHANGES; i++)
+	for (int chunk = 0; chunk < TURN_CHUNKS; chunk++)
 	{
-		uint64_t	expected;
+		int64_t		from = now_ns();
 
-		if (i == EXCHANGES / 10)
-			from = now_ns();
-		do
-			expected = 2 * i;
-		while (!__atomic_compare_exchange_n(&ball.word, &expected, 2 * i + 1, false,
-											__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+		for (int j = 0; j < TURNS_EACH; j++, i++)
+		{
+			uint64_t	expected;
+
+			do
+				expected = 2 * i;
+			while (!__atomic_compare_exchange_n(&ball.word, &expected, 2 * i + 1, false,
+												__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+		}
+		turns[chunk] = (now_ns() - from) * 1000.0 / (2 * TURNS_EACH);
 	}
-	ping_pong_ns = now_ns() - from;
 	return NULL;
 }
 
 static void *
 pong(void *arg)
 {
-	for (uint64_t i = 0; i < EXCHANGES; i++)
+	for (uint64_t i = 0; i < TURN_CHUNKS * TURNS_EACH; i++)
 	{
 		uint64_t	expected;
 
@@ -170,7 +171,7 @@ ping_pong(const int *cpus, int ncpus)
 {
 	ball.word = 0;
 	run_pair(ping, cpus[0], pong, cpus[1], NULL);
-	return ping_pong_ns * 1000.0 / (2.0 * (EXCHANGES - EXCHANGES / 10));
+	return middle_of(turns, TURN_CHUNKS);
 }
 
 /*

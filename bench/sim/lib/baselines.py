@@ -37,11 +37,22 @@ def ratios(table, base="master"):
             for (clients, column), value in table.items() if column != base}
 
 
-def knee(table, column, share=0.9):
-    """The fewest clients that reach so large a share of the plateau, which is
-    the median of the upper half of the client counts. (A share of the largest
-    would say where a plateau that rises a little has its end.)"""
-    line = sorted((clients, value) for (clients, name), value in table.items()
+def line_of(table, column):
+    return sorted((clients, value) for (clients, name), value in table.items()
                   if name == column)
+
+
+def knee(table, column, share=0.9):
+    """The fewest clients with so large a share of the column's largest: the
+    definition that was there before the first comparison."""
+    line = line_of(table, column)
+    most = max(value for _, value in line)
+    return next(clients for clients, value in line if value >= share * most)
+
+
+def knee_of_plateau(table, column, share=0.9):
+    """Another one: of the median of the upper half of the client counts.
+    (Where a plateau rises a little, the one above says where it ends.)"""
+    line = line_of(table, column)
     plateau = median(value for _, value in line[len(line) // 2:])
     return next(clients for clients, value in line if value >= share * plateau)

@@ -23,6 +23,11 @@ FLAGS = ("-O2", "-Wall", "-Wextra", "-Wno-unused-parameter",
 PAIRS = 12                      # of a distance: enough to see how it spreads
 NODE_PAIRS = 4                  # of nodes, for memory latencies
 
+LEAST_PS = 100                  # of a latency
+
+BUSY = 0.8                      # load average a CPU, our own included, beyond
+                                # which the others' shows
+
 # What a machine of one CPU cannot be asked.  It has nobody to wait for.
 WITHOUT_OTHERS = {"latency_group": 25_000, "wakeup_ps": 20_000_000,
                   "wake_call_ps": 2_000_000, "keep_ps": 20_000}
@@ -79,7 +84,7 @@ class Calibration:
             a, b = found[round_ % len(found)]
             if (round_ // len(found)) % 2:
                 a, b = b, a
-            yield f"latency_{where}", "transfer_load", (a, b)
+            yield f"load_{where}", "transfer_load", (a, b)
             yield f"xadd_{where}", "transfer_xadd", (a, b)
             yield f"ping_pong_{where}", "ping_pong", (a, b)
             if where == self.nearest():
@@ -131,28 +136,28 @@ class Calibration:
         return [middle, f"measured: median of {len(values)},"
                         f" {min(values):.0f}..{max(values):.0f}"]
 
-    def values(self, keep):
+    def values(self):
         found, note = topology.shape(self.cpus)
         values = {key: [number, "measured: /sys"]
                   for key, number in found.items()}
+        for key in ALONE:
+            values[key] = self.measured(key)
+        if values["instruction_ps"][0] < 1:
+            values["instruction_ps"] = [1, "measured: nothing, all of it is"
+                                           " hidden behind locked"
+                                           " instructions"]
+        values["keep_ps"] = self.keep(values)
         for where in topology.DISTANCES:
-            key = f"latency_{where}"
-            if where in self.pairs:
-                values[key] = self.measured(key)
-            else:
-                values[key] = None
+            values[f"latency_{where}"] = self.latency(where, values)
         values["memory_local"] = self.measured("memory_local")
         for key in ("memory_socket", "memory_other"):
             values[key] = (self.measured(key) if key in self.samples
                            else [values["memory_local"][0],
                                  "assumed: like memory_local, this machine"
                                  " has no other node there"])
-        for key in ALONE:
-            values[key] = self.measured(key)
         for key in ("wakeup_ps", "wake_call_ps", "bandwidth_bytes_per_s"):
             if key in self.samples:
                 values[key] = self.measured(key)
-        values["keep_ps"] = keep
         values["device_bytes_per_s"] = [0, "assumed: no limit; not measured"]
         values["llc_bytes"] = [topology.last_cache(self.cpus[0].number)[1],
                                "measured: /sys"]
@@ -162,6 +167,38 @@ class Calibration:
         self.fill_distances(values)
         order(values)
         return {key: values[key] for key in machine.KEYS}, note
+
+    def middle(self, key):
+        return median(self.samples[key])
+
+    def keep(self, values):
+        """How long a new owner keeps a line, from two measurements. Two cores
+        that compare-and-swap a word in turn need l + k a turn: the transfer, and
+        the time that it is kept. Two that add to it as fast as they can need
+        (l + k) / (1 + k/h) an addition, as the owner makes 1 + k/h of them, of h
+        each, before it loses the line."""
+        if "contended_xadd" not in self.samples:
+            return None
+        together = self.middle("contended_xadd")
+        hit = values["rmw_hit"][0]
+        turn = self.middle(f"ping_pong_{self.nearest()}")
+        what = (f"two cores' additions to the same word take {together:.0f}"
+                f" ps each, taking turns {turn:.0f} ps")
+        if not hit < together < turn:
+            return [0, f"measured: {what}: as without keeping"]
+        return [round(min(hit * (turn / together - 1), turn - LEAST_PS)),
+                f"measured: {what}"]
+
+    def latency(self, where, values):
+        """So that taking turns needs what it was measured to need. Threads of
+        a core have its cache in common, and no line is kept from one of them."""
+        if where not in self.pairs:
+            return None
+        turn = round(self.middle(f"ping_pong_{where}"))
+        other = "cas_hit" if where == topology.SAME_CORE else "keep_ps"
+        number = max(LEAST_PS, turn - values[other][0])
+        return [number, f"measured: taking turns needs {turn} ps, {number}"
+                        f" without {other}"]
 
     def fill_distances(self, values):
         """Distances that this machine does not have are like the next nearer
@@ -183,24 +220,6 @@ class Calibration:
                 values[f"latency_{where}"] = [
                     nearest, "assumed: like the next one, this machine has"
                              " no such distance"]
-
-    def closed_form_keep(self):
-        """How long a new owner keeps a line, from two cores that add to the same
-        word as fast as they can: between two transfers, of latency l each, an
-        owner has 1 + k/h turns of h, so an addition takes
-        t = (l + k) / (1 + k/h), from which k follows."""
-        if "contended_xadd" not in self.samples:
-            return [WITHOUT_OTHERS["keep_ps"],
-                    "assumed: there is one CPU only"]
-        together = median(self.samples["contended_xadd"])
-        hit = median(self.samples["rmw_hit"])
-        far = median(self.samples[f"latency_{self.nearest()}"]) + hit
-        if together <= hit or together >= far:
-            return [0, f"measured: two cores' additions take {together:.0f} ps"
-                       " each, as without keeping"]
-        keep = (far - together) / (together / hit - 1)
-        return [round(keep), f"measured: two cores' additions to the same word"
-                             f" take {together:.0f} ps each"]
 
 
 def order(values):
@@ -230,12 +249,16 @@ def calibrate(output, rounds):
     here = Calibration(rounds)
     here.build()
     here.measure()
-    values, note = here.values(here.closed_form_keep())
+    values, note = here.values()
     today = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    busy = os.getloadavg()[0] > BUSY * len(here.cpus)
     notes = [f"written by bench/sim/run calibrate, {today}, {rounds} rounds,"
              f" load average {os.getloadavg()[0]:.2f}"]
     if note:
         notes.append(note)
+    if busy:
+        notes.append("the machine was busy: what takes two CPUs is not to be"
+                     " believed")
     for key in sorted(here.samples):
         if key not in values:
             notes.append(f"{key}: {here.measured(key)[0]} ps,"

@@ -1,14 +1,18 @@
 """Predictions for machines: how many victims a second backends find that have
-some work to do between two of them, by strategy and number of backends."""
+some work to do between two of them, by strategy and number of backends.
+
+At most one backend a core: two threads of a core do not do twice its work, but
+would in the simulator."""
 
 from dataclasses import dataclass
 
 from lib import report
+from lib.paths import BenchError
 
 # Large machines of the threads, and two that do not exist: all of their curve.
 CURVES = ("m6i-metal", "r8i-metal-96xl", "c8i-metal-48xl", "hb176", "epyc512",
           "epyc1024")
-# Small ones: with all their CPUs only.
+# Small ones: with all their cores only.
 SMALL = ("gold5215", "vondra-xeon", "vondra-ryzen", "borisov32")
 
 # Between two allocations: about what copying a page from the kernel's cache
@@ -21,22 +25,31 @@ BATCHES = (1, 4, 16, 64, 256)
 PARTITIONS = (1, 4, 16, 64)
 MOST_PARTITIONS = 64            # PGSWEEP_MAX_PARTITIONS
 AUTO_BATCH = 64                 # of a lease, where no number is given
-STEP = 2                        # from one number of backends to the next
+STEP = 4                        # from one number of backends to the next
 
 # The pool: no lease is cut because of it, and the hand does not come round
 # while a lease is in use.
 BUFFERS_PER_LEASED = 10
 LEAST_BUFFERS = 16384
-# Leases begin with one buffer and double, so the warm-up is more than two.
-WARM_LEASES, MEASURED_LEASES = 3, 2
+# Leases begin with one buffer and double, so the warm-up is more than two; and
+# all processes must have begun, which is checked.
+WARM_LEASES, MEASURED_LEASES = 2.5, 1
 LEAST_WARMUP, LEAST_ALLOCATIONS = 8192, 20000
+LEAST_EACH = 50                 # allocations of a backend, measured
+TRIES = 4                       # with twice the warm-up each
+# The background writer's plan of who is served by which partition: he comes
+# round so often, and has done so several times before it is measured, in runs of
+# their own, as others are over before he comes.
+PLAN_MS = 1
+PLAN_CYCLES = 3
 JITTER_PERCENT = 10             # of the work between
 
 # What a band is made of: latencies, and which CPUs have the backends.
 POINT = (100, "scatter", 1)
-BAND = (POINT, (85, "scatter", 1), (115, "scatter", 1), (100, "compact", 1),
-        (100, "random", 1), (100, "random", 2), (85, "random", 3),
-        (115, "random", 3))
+# and keep_ps, of which little is known: half of it, and twice.
+BAND = (POINT, (85, "scatter", 1), (115, "scatter", 1), (100, "random", 1),
+        (85, "random", 2), (115, "random", 3))
+KEEP_BAND = (0.5, 2)
 FLAT = 0.9                      # of the largest rate: no longer scaling
 
 
@@ -71,25 +84,52 @@ def strategies(nodes):
     return found
 
 
-def steps(cpus):
+def steps(cores):
     found = [1]
-    while found[-1] * STEP < cpus:
+    while found[-1] * STEP < cores:
         found.append(found[-1] * STEP)
-    if cpus // 2 > found[-1]:
-        found.append(cpus // 2)
-    return sorted({*found, cpus})
+    if cores // 2 > found[-1]:
+        found.append(cores // 2)
+    return sorted({*found, cores})
 
 
 def config(here, strategy, backends, variant=POINT, usage=USAGE):
     percent, placement, seed = variant
     leased = backends * strategy.batch
     return {**here.config(), "load": "alloc", "load.work_ps": WORK_PS,
-            "load.usage": usage, "load.mixed": 1, **strategy.config(), "backends": backends,
+            "load.usage": usage, "load.mixed": 1, **strategy.config(),
+            "backends": backends,
             "buffers": max(LEAST_BUFFERS, BUFFERS_PER_LEASED * leased),
             "latency_percent": percent, "placement": placement, "seed": seed,
             "jitter_percent": JITTER_PERCENT,
-            "warmup": max(LEAST_WARMUP, WARM_LEASES * leased),
-            "allocations": max(LEAST_ALLOCATIONS, MEASURED_LEASES * leased)}
+            "warmup": max(LEAST_WARMUP, round(WARM_LEASES * leased),
+                          LEAST_EACH * backends),
+            "allocations": max(LEAST_ALLOCATIONS, MEASURED_LEASES * leased,
+                               LEAST_EACH * backends)}
+
+
+def run(simulator, config):
+    """Measured when every process has begun: beginning takes a lock."""
+    for _ in range(TRIES):
+        answer = simulator.run(config)
+        begun = answer.regions.get("pg_sweep", {}).get("atomics", 0) == 0
+        if begun:
+            return answer
+        config = {**config, "warmup": 2 * config["warmup"]}
+    raise BenchError("processes begin while it is measured, even after a"
+                     f" warm-up of {config['warmup'] // 2} allocations")
+
+
+def planned(simulator, here, strategy, backends, rate):
+    """The rate when the background writer has planned, to without."""
+    point = config(here, strategy, backends)
+    enough = round(rate * 1e-3 * PLAN_MS * (PLAN_CYCLES + 1))
+    answer = run(simulator, {**point, "bgwriter_ms": PLAN_MS,
+                             "warmup": max(point["warmup"], enough)})
+    if answer.results.get("bgwriter_cycles", PLAN_CYCLES) < PLAN_CYCLES:
+        raise BenchError(f"{here.name}: the background writer came round"
+                         f" less than {PLAN_CYCLES} times")
+    return figures(answer)["allocations_per_s"]
 
 
 def figures(answer):
@@ -107,34 +147,51 @@ def stops_at(line):
     return None if first == line[-1][0] else first
 
 
+def band(simulator, here, strategy, backends):
+    found = [figures(run(simulator, config(here, strategy, backends, variant)))
+             for variant in BAND]
+    for factor in KEEP_BAND:
+        other = here.changed(keep_ps=round(here.value["keep_ps"] * factor))
+        found.append(figures(run(simulator, config(other, strategy,
+                                                   backends))))
+    return [one["allocations_per_s"] for one in found]
+
+
+def predict_strategy(simulator, here, strategy, counts, whole):
+    cores = counts[-1]
+    line = [(backends, figures(run(simulator,
+                                   config(here, strategy, backends))))
+            for backends in counts]
+    found = band(simulator, here, strategy, cores)
+    full = line[-1][1]
+    free = figures(run(simulator, config(here, strategy, cores, usage=0)))
+    rates = [(backends, values["allocations_per_s"])
+             for backends, values in line]
+    return {"strategy": strategy.name,
+            "line": [{"backends": backends, **values}
+                     for backends, values in line],
+            "low": min(found), "high": max(found), **full,
+            "free_per_s": free["allocations_per_s"],
+            "stops_at": stops_at(rates) if whole else None}
+
+
 def predict_one(simulator, here, whole):
     """All strategies of one machine."""
-    cpus = here.cpus()
-    counts = steps(cpus) if whole else [1, cpus]
+    cores = here.value["cores"]
+    counts = steps(cores) if whole else [1, cores]
     found = []
     for strategy in strategies(here.nodes()):
-        line = [(backends, figures(simulator.run(
-            config(here, strategy, backends)))) for backends in counts]
-        band = [figures(answer)["allocations_per_s"]
-                for answer in simulator.run_all(
-                    [config(here, strategy, cpus, variant)
-                     for variant in BAND])]
-        full = line[-1][1]
-        free = figures(simulator.run(config(here, strategy, cpus, usage=0)))
-        found.append({"strategy": strategy.name,
-                      "line": [{"backends": backends, **values}
-                               for backends, values in line],
-                      "low": min(band), "high": max(band),
-                      **full, "free_per_s": free["allocations_per_s"],
-                      "stops_at": stops_at(
-                          [(backends, values["allocations_per_s"])
-                           for backends, values in line])
-                      if whole else None})
+        one = predict_strategy(simulator, here, strategy, counts, whole)
+        found.append(one)
         report.progress(f"{here.name}, {strategy.name}:"
-                        f" {full['allocations_per_s'] / 1e6:,.1f} M/s with"
-                        f" {cpus} backends")
-    return {"machine": here.name, "title": here.title, "cpus": cpus,
-            "nodes": here.nodes(), "whole": whole, "strategies": found}
+                        f" {one['allocations_per_s'] / 1e6:,.1f} M/s with"
+                        f" {cores} backends")
+    last = strategies(here.nodes())[-1]
+    rate = found[-1]["allocations_per_s"]
+    return {"machine": here.name, "title": here.title, "cores": cores,
+            "nodes": here.nodes(), "whole": whole, "strategies": found,
+            "planned": (planned(simulator, here, last, cores, rate) / rate
+                        if whole else None)}
 
 
 def ranks(strategies):

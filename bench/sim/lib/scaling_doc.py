@@ -8,7 +8,7 @@ from statistics import median
 from lib import plot, report
 from lib.paths import BENCH, ROOT, BenchError
 
-from . import predict
+from . import fit, predict
 
 DOCS = ROOT / "docs"            # has scaling.md, and the rest in scaling/
 DATA = ("predictions", "validation", "own")
@@ -30,15 +30,15 @@ the kernel's cache takes), and takes the next one. For each victim, the hand pas
 buffers that have been used of late.
 
 - *M/s*: million allocations a second of all backends. In brackets the band: latencies
-  between cores 15 % smaller and larger, backends one node after the other, in turn on
-  all nodes, and anywhere.
+  between cores 15 % smaller and larger, backends in turn on all nodes and anywhere, and
+  half and twice the time for which a core keeps a line that it has fetched.
 - *all free*: the same if no buffer has been used of late, so that the first look finds a
   victim.
 - *ns*: time of one allocation, without the work between.
 - *shared*: how much of that is spent waiting for cache lines that others use, too:
   hands, buffer headers, what is read by all.
 - *stops at*: the fewest backends with {flat} % of the largest rate; more than that
-  are no use. `-`: only all CPUs reach it.
+  are no use. `-`: only one on every core reaches it.
 - `batched seed` is the batched sweep as it was proposed in 2026 (batches of 64, but
   a counter that each allocation writes), `batched, N` ours with batches of N,
   `partitioned, N` ours with N partitions and automatic batches.
@@ -110,18 +110,22 @@ def machine_section(found):
     heads = ["", "M/s (band)", "all free", "ns", "shared"]
     if found["whole"]:
         heads.append("stops at")
-    yield (f"All {found['cpus']} CPUs busy"
+    yield (f"One backend on each of {found['cores']} cores"
            f" ({found['nodes']} node{'s' * (found['nodes'] > 1)}):")
     yield ""
     yield from table(heads, machine_rows(found))
     yield ranking(found)
     yield ""
+    if found["planned"]:
+        yield (f"When the background writer has planned who is served where,"
+               f" the last of these is {found['planned']:.2f} times as fast.")
+        yield ""
 
 
 def summary(data):
     """Stock against the better of ours, where it can be told."""
     yield from table(
-        ["machine", "CPUs", "nodes", "stock, M/s", "stops at",
+        ["machine", "cores", "nodes", "stock, M/s", "stops at",
          "`batched, 64`", "`partitioned`, most", "best to stock"],
         [summary_row(found) for found in data["machines"] if found["whole"]])
 
@@ -134,7 +138,7 @@ def summary_row(found):
     low, high = best["low"] / stock["high"], best["high"] / stock["low"]
     told = (f"{low:,.0f} .. {high:,.0f} times" if low > 1
             else "bands overlap")
-    return [found["machine"], found["cpus"], found["nodes"],
+    return [found["machine"], found["cores"], found["nodes"],
             mega(stock["allocations_per_s"]), stock["stops_at"] or "-",
             mega(batched["allocations_per_s"]),
             mega(parts["allocations_per_s"]), told]
@@ -272,8 +276,11 @@ LIMITS = """\
 ## Limits
 
 - Latencies between cores of Granite Rapids are assumed, and those of EPYC beyond a
-  group of cores are of the generation before: `bench/sim/machines/*.json` say where each
+  group of cores are of the generation before, from a machine whose second socket
+  was measured to be oddly slow: `bench/sim/machines/*.json` say where each
   number comes from. Bands have 15 % of them.
+- There is at most one backend on a core: two threads of a core, on machines that have
+  them, would each be as fast as one alone.
 - A machine has five distances. One with 8 sockets has more.
 - Only what allocating touches is simulated: not the mapping of pages, not locks on it, no
   device. What a real server gains is less than what is said of allocations here; it is
@@ -319,7 +326,7 @@ def panel(found):
             line = [(at["backends"], at["allocations_per_s"] / 1e6)
                     for at in one["line"]]
             series[called[one["strategy"]]] = line
-    return plot.Lines(f"{found['machine']}: {found['cpus']} CPUs,"
+    return plot.Lines(f"{found['machine']}: {found['cores']} cores,"
                       f" {found['nodes']} node{'s' * (found['nodes'] > 1)}",
                       series, "backends", "M allocations/s", log_y=True)
 
@@ -327,6 +334,18 @@ def panel(found):
 def text(docs):
     """What scaling.md must be, given the data beside it."""
     return render(*(read(docs, name) for name in DATA))
+
+
+def check(docs=DOCS):
+    """Is the text that of the data?"""
+    path = docs / "scaling.md"
+    try:
+        found = path.read_text()
+    except OSError as error:
+        raise BenchError(f"cannot read {path}: {error.strerror}")
+    if found != text(docs):
+        raise BenchError(f"{path} is not what docs/scaling/*.json say: run"
+                         " bench/sim/run predict")
 
 
 def write(docs):
@@ -349,6 +368,8 @@ def gather(docs):
         else:
             raise BenchError(f"there is no {path}: run validate first")
         put_data(docs, name, data)
+    fitted = json.loads(fit.RESULT.read_text())["numbers"]
+    put_data(docs, "fitted", fitted)
 
 
 def copy(made, docs):

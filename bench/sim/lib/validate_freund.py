@@ -40,7 +40,11 @@ class Comparison:
                        f"{100 * error:+.1f}") for row, ours, error
                       in zip(self.table, self.predicted, self.errors)],
                      f"Counters of {THREADS} threads on {MACHINE}")
-        report.say(f"fitted: {', '.join(self.fitted) or 'nothing'}")
+        report.say(f"fitted: {', '.join(self.fitted) or 'nothing'}. Widths, and"
+                   " adding with and without the old value, are one thing to"
+                   " the model, so these rows are four figures; the numbers,"
+                   " and that the time a line is kept varies by half, were"
+                   " chosen by them.")
 
     def rows(self):
         for row, ours in zip(self.table, self.predicted):

@@ -10,6 +10,8 @@ from . import baselines, fit, machine, published, scans
 # the ratios to master.
 TPS_MEDIAN, TPS_MOST = 0.10, 0.25
 RATIO_MEDIAN, RATIO_MOST = 0.08, 0.20
+NEAR_LIMIT = 0.98               # of the bandwidth: bound by it
+PLACED_CLIENTS = (8, 24, 64, 128)
 PLATEAU = 0.10                  # cells so near to the column's median say little
 QUICK_CLIENTS = (8, 24, 64, 96, 128)
 
@@ -24,7 +26,7 @@ def predict(simulator, here, numbers, cells):
     def progress(done, of):
         if done % 8 == 0 or done == of:
             report.progress(f"scans: {done} of {of}")
-    return {cell: scans.tps(answer) for cell, answer
+    return {cell: scans.tps(answer, cell) for cell, answer
             in zip(cells, simulator.run_all(configs, progress))}
 
 
@@ -48,6 +50,7 @@ class Comparison:
                          in baselines.roofline(self.table,
                                                self.fitted).items()
                          if cell in cells}}
+        self.placed = self.placements(simulator)
 
     def shown(self):
         return {cell: self.table[cell] for cell in self.cells}
@@ -60,11 +63,29 @@ class Comparison:
         ours = baselines.ratios(self.rivals[who])
         return [abs(ours[cell] / theirs[cell] - 1) for cell in theirs]
 
-    def knees(self, who):
+    def knees(self, who, knee=baselines.knee):
         """Clients at the knee, published and predicted, by column."""
-        return {column: (baselines.knee(self.shown(), column),
-                         baselines.knee(self.rivals[who], column))
+        return {column: (knee(self.shown(), column),
+                         knee(self.rivals[who], column))
                 for column in scans.COLUMNS}
+
+    def bound_by_bandwidth(self):
+        """Cells that are as fast as the fitted bandwidth lets them be."""
+        limit = (self.here.nodes() * self.numbers["bandwidth_bytes_per_s"]
+                 / scans.PAGE_BYTES / scans.PUBLISHED_PAGES)
+        return [cell for cell in self.held_out
+                if self.predicted[cell] >= NEAR_LIMIT * limit]
+
+    def placements(self, simulator):
+        """The same with other placements, of some clients."""
+        cells = [cell for cell in self.cells if cell[0] in PLACED_CLIENTS]
+        found = {}
+        for placement in scans.OTHER_PLACEMENTS:
+            configs = [scans.config(self.here, cell, self.numbers,
+                                    placement=placement) for cell in cells]
+            for cell, answer in zip(cells, simulator.run_all(configs)):
+                found[cell, placement] = scans.tps(answer, cell)
+        return found
 
     def knee_steps(self, who):
         """How many steps of the table the worst knee is off."""
@@ -105,19 +126,31 @@ class Comparison:
         rows = []
         for who in self.rivals:
             tps, ratio = self.tps_errors(who), self.ratio_errors(who)
-            knees = ", ".join(f"{column} {theirs}/{ours}" for column,
-                              (theirs, ours) in self.knees(who).items())
+            knees = "; ".join(
+                ", ".join(f"{theirs}/{ours}" for theirs, ours
+                          in self.knees(who, knee).values())
+                for knee in (baselines.knee, baselines.knee_of_plateau))
             rows.append((who, f"{100 * median(tps):.1f} / {100 * max(tps):.1f}",
                          f"{100 * median(ratio):.1f} / {100 * max(ratio):.1f}",
                          knees))
         report.table(["", "tps, median / max %", "ratio, median / max %",
-                      "knees (published/predicted)"], rows,
+                      "knees, published/predicted: of largest; of plateau"],
+                     rows,
                      f"Errors of {len(self.held_out)} cells that were not"
                      f" fitted, and of {len(self.ratio_errors('simulated'))}"
                      " ratios")
         report.say()
         report.say("fitted: " + ", ".join(f"{key} = {value:,}" for key, value
                                           in self.numbers.items()))
+        bound = self.bound_by_bandwidth()
+        if bound:
+            others = [cell for cell in self.held_out if cell not in bound]
+            rest = baselines.errors(self.table, self.predicted, others)
+            report.say(f"{len(bound)} of {len(self.held_out)} cells that were"
+                       " not fitted are what the fitted bandwidth allows, and"
+                       " predict nothing else; of the others, the median error"
+                       f" is {100 * median(rest):.1f} %, the largest"
+                       f" {100 * max(rest):.1f} %")
         constant = self.rivals["constant"]
         flat = sum(abs(self.table[cell] / constant[cell] - 1) <= PLATEAU
                    for cell in self.cells)
@@ -125,7 +158,24 @@ class Comparison:
                    f" {100 * PLATEAU:.0f} % of their column's median: a"
                    " plateau, on which a constant is right, too")
 
+        self.show_placements()
+
+    def show_placements(self):
+        cells = sorted({cell for cell, _ in self.placed})
+        report.table(["clients", "", "published", scans.PLACEMENT,
+                      *scans.OTHER_PLACEMENTS],
+                     [(*map(str, cell), self.table[cell],
+                       f"{self.predicted[cell]:.1f}",
+                       *(f"{self.placed[cell, placement]:.1f}"
+                         for placement in scans.OTHER_PLACEMENTS))
+                      for cell in cells],
+                     "Where the clients run was not published; simulated:")
+
     def rows(self):
+        for (cell, placement), tps in self.placed.items():
+            yield published.result_row(
+                "scans_tps_placed", f"{cell[0]} clients, {cell[1]}",
+                placement, tps, self.table[cell])
         for cell, value in self.table.items():
             if cell not in self.predicted:
                 continue

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""cells.py NUMBERS CELL...: simulates cells of the table of concurrent scans,
+such as "64 master", with numbers that have been fitted (JSON)."""
+
+import json
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from lib import report  # noqa: E402
+from sim.lib import binary, build, machine, published, scans  # noqa: E402
+
+
+def main():
+    numbers = json.loads(sys.argv[1])
+    simulator = binary.Simulator(build.simulator(), fresh=True)
+    here = machine.named(published.fit_plan()["machine"])
+    for cell in sys.argv[2:]:
+        clients, column = cell.split()
+        answer = simulator.run(scans.config(here, (int(clients), column),
+                                            numbers))
+        print(f"{clients} clients, {column}: {scans.tps(answer):.4f}")
+    return 0
+
+
+report.run(main)
