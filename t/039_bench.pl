@@ -129,7 +129,7 @@ SKIP:
 	my $said_here = '';
 	my $run = IPC::Run::start([ $suite, '--quick', '--only', 'pgbench_ro', 'pins', '--out', "$work/out2" ],
 		'<', \undef, '>', \$said_here, '2>', \$said_here, IPC::Run::timeout(180));
-	$run->pump until $said_here =~ /starting the servers/ || !$run->pumpable;
+	$run->pump until $said_here =~ /round 1 of/ || !$run->pumpable;
 	$run->signal('INT');
 	$run->finish;
 	is($run->full_result >> 8, 130, 'interrupted: the exit status says so') or diag($said_here);
