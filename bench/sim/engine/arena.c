@@ -157,6 +157,12 @@ sim_shared_alloc(const char *region, size_t size, size_t align, int home)
 	return start;
 }
 
+int64_t
+sim_lines_used(void)
+{
+	return (used + SIM_CACHE_LINE - 1) >> SIM_LINE_SHIFT;
+}
+
 /*
  * The node whose memory a line is in.  Pieces are in order.
  */

@@ -28,6 +28,7 @@ typedef struct SharerSet
 {
 	uint64_t	bits[SET_WORDS];
 	uint32_t	next_free;
+	uint16_t	source;			/* the first sharer: who had it alone before */
 } SharerSet;
 
 static SharerSet *sets;
@@ -144,6 +145,12 @@ is_sharer(const SimLine *line, int cpu)
 		(line->nsharers == 2 && line->sharers.cpu[1] == cpu);
 }
 
+static inline int
+first_sharer(const SimLine *line)
+{
+	return line->nsharers > 2 ? sets[line->sharers.set].source : line->sharers.cpu[0];
+}
+
 /* cpu is none yet */
 static void
 add_sharer(SimLine *line, int cpu)
@@ -160,6 +167,7 @@ add_sharer(SimLine *line, int cpu)
 
 			sets[set].bits[a / 64] |= UINT64_C(1) << (a % 64);
 			sets[set].bits[b / 64] |= UINT64_C(1) << (b % 64);
+			sets[set].source = a;
 			line->sharers.set = set;
 		}
 		sets[line->sharers.set].bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
@@ -236,7 +244,7 @@ draw_keep(void)
 }
 
 static SimWindow *
-add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime from)
+add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime served, SimTime from)
 {
 	SimWindow  *window = find_window(cpu, line);
 
@@ -244,6 +252,7 @@ add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime from)
 		window = &cpu->windows[cpu->next_window++ % SIM_WINDOWS];
 	window->line = line + 1;
 	window->exclusive = exclusive;
+	window->served = served;
 	window->from = from;
 	window->until = from + draw_keep();
 	return window;
@@ -277,13 +286,53 @@ sim_cache_traffic(int cpu, int64_t bytes)
 
 /* ---- requests ---- */
 
+/*
+ * It is busy until then, if it was not so already.
+ */
 static void
-account(const SimLine *line, SimTime busy)
+account(SimLine *line, SimTime start, SimTime until)
 {
 	SimCounts  *counts = &sim_counts[line->region];
 
 	counts->transfers++;
-	counts->busy += busy;
+	counts->busy += Max(until - Max(start, line->free_at), 0);
+	line->free_at = Max(line->free_at, until);
+}
+
+/*
+ * Time for which lines are to be busy after now, by region: it has been counted,
+ * as what is asked for is, but is not over.
+ */
+void
+sim_busy_after(SimTime now, int64_t *busy)
+{
+	int64_t		n = sim_lines_used();
+
+	for (int64_t i = 0; i < n; i++)
+		if (sim_lines[i].free_at > now)
+			busy[sim_lines[i].region] += sim_lines[i].free_at - now;
+}
+
+/*
+ * When a CPU that asks for the line can be served.  Threads of a core have its
+ * cache in common, so one need not wait until the other has no more use for it.
+ */
+static SimTime
+service_begins(const SimLine *line, SimCpu *me)
+{
+	if (line->owner != 0 && sim_cpu_table[line->owner - 1].core == me->core)
+	{
+		SimWindow  *window = find_window(&sim_cpu_table[line->owner - 1], line - sim_lines);
+		SimTime		start = sim_me->clock;
+
+		if (window != NULL && line->owner - 1 != me - sim_cpu_table)
+		{
+			start = Max(start, window->from);
+			window->until = Min(window->until, start);
+		}
+		return start;
+	}
+	return Max(sim_me->clock, line->free_at);
 }
 
 /*
@@ -294,7 +343,7 @@ request_exclusive(SimLine *line, int cpu)
 {
 	SimCpu	   *me = &sim_cpu_table[cpu];
 	uint32_t	number = line - sim_lines;
-	SimTime		start = Max(sim_me->clock, line->free_at);
+	SimTime		start = service_begins(line, me);
 	SimTime		latency = 0;
 	SimWindow  *window;
 
@@ -307,16 +356,17 @@ request_exclusive(SimLine *line, int cpu)
 	}
 	else if (line->nsharers != 0)
 	{
-		Distance	nearest;
-		Distance	farthest;
+		bool		shares = is_sharer(line, cpu);
 
-		if (line->nsharers > is_sharer(line, cpu))
+		if (line->nsharers > shares)
 		{
+			Distance	nearest;
+			Distance	farthest;
+
 			sharer_distances(line, cpu, &nearest, &farthest);
 			latency = transfer[farthest];
 		}
-		if (!is_sharer(line, cpu) &&
-			is_evicted(line))
+		if (!shares && is_evicted(line))
 			latency = Max(latency, memory_latency(me, number));
 		clear_sharers(line);
 	}
@@ -326,21 +376,22 @@ request_exclusive(SimLine *line, int cpu)
 	group_traffic[me->group]++;
 	touch(line, me);
 	line->owner = cpu + 1;
-	window = add_window(me, number, true, start + latency);
+	window = add_window(me, number, true, start, start + latency);
+	account(line, start, window->until);
 	line->free_at = line->read_at = window->until;
-	account(line, window->until - start);
 	return start + latency;
 }
 
 /*
- * Ask for the line to read it.  Readers that wait are served together.
+ * Ask for the line to read it.  Readers that wait are served together: by the
+ * nearest sharer, if all of them have it by then, else by who had it alone.
  */
 static SimTime
 request_shared(SimLine *line, int cpu)
 {
 	SimCpu	   *me = &sim_cpu_table[cpu];
 	uint32_t	number = line - sim_lines;
-	SimTime		start = Max(sim_me->clock, line->read_at);
+	SimTime		start;
 	SimTime		latency;
 
 	if (line->owner == 0 && line->nsharers == 0)
@@ -348,33 +399,37 @@ request_shared(SimLine *line, int cpu)
 
 	if (line->owner != 0)
 	{
-		const SimCpu *owner = &sim_cpu_table[line->owner - 1];
-
-		latency = transfer[distance(me, owner)];
 		if (is_evicted(line))
 		{
 			line->owner = 0;
 			return request_exclusive(line, cpu);
 		}
+		start = service_begins(line, me);
+		latency = transfer[distance(me, &sim_cpu_table[line->owner - 1])];
+		line->read_at = start;
 		add_sharer(line, line->owner - 1);
 		line->owner = 0;
 	}
 	else
 	{
-		Distance	nearest;
-		Distance	farthest;
+		start = Max(sim_me->clock, line->read_at);
+		latency = transfer[distance(me, &sim_cpu_table[first_sharer(line)])];
+		if (start >= line->free_at)
+		{
+			Distance	nearest;
+			Distance	farthest;
 
-		sharer_distances(line, cpu, &nearest, &farthest);
-		latency = transfer[nearest];
+			sharer_distances(line, cpu, &nearest, &farthest);
+			latency = transfer[nearest];
+		}
 		if (is_evicted(line) && latency > machine.memory_local)
 			latency = memory_latency(me, number);
 	}
 	add_sharer(line, cpu);
 	group_traffic[me->group]++;
 	touch(line, me);
-	line->free_at = Max(line->free_at, start + latency);
-	add_window(me, number, false, start + latency);
-	account(line, latency);
+	add_window(me, number, false, start, start + latency);
+	account(line, start, start + latency);
 	return start + latency;
 }
 
@@ -399,30 +454,48 @@ wait_until(SimLine *line, SimTime when)
  * A locked instruction, or a fence, ends when all stores before it have.
  */
 static void
-drain_stores(SimLine *line)
+drain_stores(void)
 {
 	if (sim_me->drained_at > sim_me->clock)
-		wait_until(line, sim_me->drained_at);
+		wait_until(&sim_lines[sim_me->draining], sim_me->drained_at);
 }
 
 void
 sim_fence(void)
 {
-	drain_stores(&sim_lines[0]);
+	drain_stores();
 	sim_me->clock += machine.rmw_hit;
 }
 
 /*
- * The line is there from then on: a store goes to the store buffer, all else
- * waits.
+ * The transfer begins at served, and the line is there from then on.  A store goes
+ * to the store buffer while that lasts; but not before it begins, because its
+ * value is in memory when the hook returns, and those who are served before must
+ * not see it.  All else waits until the line is there.
  */
 static void
-arrives(SimLine *line, SimAccess what, SimTime when)
+arrives(SimLine *line, SimAccess what, SimTime served, SimTime when)
 {
 	if (what == SIM_STORE)
-		sim_me->drained_at = Max(sim_me->drained_at, when);
+	{
+		if (when > sim_me->drained_at)
+		{
+			sim_me->drained_at = when;
+			sim_me->draining = line - sim_lines;
+		}
+		wait_until(line, served);
+	}
 	else
 		wait_until(line, when);
+}
+
+/* A request of this CPU's has made a window: there is when it was served */
+static void
+request_to_write(SimLine *line, SimAccess what, int cpu)
+{
+	SimTime		when = request_exclusive(line, cpu);
+
+	arrives(line, what, find_window(&sim_cpu_table[cpu], line - sim_lines)->served, when);
 }
 
 static void
@@ -434,7 +507,7 @@ miss(SimLine *line, SimAccess what, int cpu)
 	if (window != NULL && sim_me->clock <= window->until &&
 		(window->exclusive || what == SIM_LOAD))
 	{
-		arrives(line, what, window->from);
+		arrives(line, what, window->served, window->from);
 		return;
 	}
 	if (what == SIM_LOAD)
@@ -456,7 +529,7 @@ miss(SimLine *line, SimAccess what, int cpu)
 		wait_until(line, request_shared(line, cpu));
 		return;
 	}
-	arrives(line, what, request_exclusive(line, cpu));
+	request_to_write(line, what, cpu);
 }
 
 /*
@@ -468,7 +541,7 @@ await_own(SimLine *line, SimAccess what, int cpu)
 	SimWindow  *window = find_window(&sim_cpu_table[cpu], line - sim_lines);
 
 	if (window != NULL && sim_me->clock < window->from)
-		arrives(line, what, window->from);
+		arrives(line, what, window->served, window->from);
 }
 
 /*
@@ -480,7 +553,7 @@ sim_access_slow(SimLine *line, SimAccess what)
 	int			cpu = sim_me->cpu - 1;
 
 	if (what >= SIM_RMW)
-		drain_stores(line);
+		drain_stores();
 	if (line->fiber != sim_me->number)
 	{
 		if (sim_me->clock > sim_limit)
@@ -495,7 +568,7 @@ sim_access_slow(SimLine *line, SimAccess what)
 	else if (is_evicted(line))
 	{
 		line->owner = 0;
-		arrives(line, what, request_exclusive(line, cpu));
+		request_to_write(line, what, cpu);
 	}
 	else
 	{
@@ -518,6 +591,7 @@ sim_prefetch_for_write(const volatile void *address)
 	line = &sim_lines[offset >> SIM_LINE_SHIFT];
 	if (line->region == 0)
 		return;					/* outside of anything */
+	(void) sim_now();
 	if (sim_me->clock > sim_limit)
 		sim_yield();
 	cpu = sim_me->cpu - 1;

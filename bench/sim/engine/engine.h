@@ -64,7 +64,8 @@ typedef enum SimAccess
  */
 typedef struct SimLine
 {
-	SimTime		free_at;		/* the next writer can be served from here on */
+	SimTime		free_at;		/* the next writer can be served from here on;
+								 * all sharers have got it by then */
 	SimTime		read_at;		/* the next reader */
 	uint16_t	owner;			/* CPU that has it for itself + 1; 0 = none */
 	uint16_t	nsharers;		/* CPUs that may read it, if there is no owner */
@@ -91,6 +92,7 @@ typedef struct SimWindow
 {
 	uint32_t	line;			/* number + 1; 0 = none */
 	bool		exclusive;
+	SimTime		served;			/* when the transfer began */
 	SimTime		from;
 	SimTime		until;
 } SimWindow;
@@ -125,6 +127,7 @@ extern void sim_fence(void);
 /* ---- arena.c ---- */
 
 extern void sim_arena_setup(void);
+extern int64_t sim_lines_used(void);
 extern int	sim_home_node(uint32_t line);
 extern const char *sim_region_of(int region);
 extern int	sim_nregions(void);
@@ -143,7 +146,8 @@ typedef enum SimFiberState
 typedef struct SimFiber
 {
 	SimTime		clock;
-	SimTime		drained_at;		/* when the last store has got its line */
+	SimTime		drained_at;		/* when the last store has got its line, */
+	uint32_t	draining;		/* which is this one */
 	SimTime		slice_end;		/* SIM_NEVER while nobody waits for the CPU */
 	int64_t		stall;			/* waited for lines so far */
 	uint64_t	random;
@@ -160,6 +164,7 @@ typedef struct SimFiber
 	char	   *private_image;	/* its static variables while not running */
 	SimTime		slice_start;
 	SimTime		ready_at;
+	int64_t		allocations;
 	SimTime		allocation_began;
 	int64_t		stall_then;		/* when it did */
 } SimFiber;
@@ -173,6 +178,9 @@ extern int	sim_nfibers;
 extern void sim_fiber_create(SimFiber *fiber);
 extern void sim_fiber_switch(SimFiber *to);
 extern void sim_fiber_setup(void);
+extern void sim_private_written(const char *address);
+extern char *sim_private_start;
+extern size_t sim_private_size;
 extern void sim_large_touched(const char *address, bool write);
 extern char *sim_large_start;
 extern size_t sim_large_size;
@@ -206,6 +214,7 @@ typedef struct SimCounts
 } SimCounts;
 
 extern SimCounts sim_counts[SIM_MAX_REGIONS];
+extern void sim_busy_after(SimTime now, int64_t *busy);
 
 /* Allocations so far: how many, and the time in them */
 typedef struct SimAllocations

@@ -4,10 +4,9 @@
  *	  Fibers: stacks, switches, and the private variables of a process.
  *
  * The build puts the static variables of the files that are played into two
- * sections.  Small ones are each fiber's own: they are exchanged at a switch.
- * Large ones would cost too much for that, and need not be: they are made
- * before the start and only read, or belong to the one background writer.  That
- * is checked: a fiber that touches what another one has written ends the run.
+ * sections.  Small ones are exchanged at a switch, as far as any fiber has written
+ * them.  Large ones would cost too much for that: they are exchanged when a fiber
+ * touches what another one has written.
  *
  * bench/sim/engine/fiber.c
  *
@@ -38,7 +37,17 @@ extern char __stop_sim_large[] __attribute__((weak));
 char	   *sim_large_start;
 size_t		sim_large_size;
 
-static size_t private_size;
+char	   *sim_private_start;
+size_t		sim_private_size;
+
+/*
+ * The pieces of sim_private that are not the same for all: only they are
+ * exchanged.
+ */
+#define PRIVATE_PIECE	32
+static uint16_t *private_pieces;
+static int	nprivate_pieces;
+static bool *private_written;
 
 /*
  * Large static variables (sim_large) are not exchanged at each switch, but piece
@@ -60,13 +69,68 @@ large_pieces(void)
 void
 sim_fiber_setup(void)
 {
-	private_size = __stop_sim_private - __start_sim_private;
+	sim_private_start = __start_sim_private;
+	sim_private_size = __stop_sim_private - __start_sim_private;
+	private_pieces = calloc(sim_private_size / PRIVATE_PIECE + 1, sizeof(*private_pieces));
+	private_written = calloc(sim_private_size / PRIVATE_PIECE + 1, sizeof(*private_written));
 	sim_large_start = __start_sim_large;
 	sim_large_size = __stop_sim_large - __start_sim_large;
 	large_owner = calloc(large_pieces(), sizeof(*large_owner));
 	large_start_values = calloc(large_pieces(), LARGE_PIECE);
-	if (large_owner == NULL || large_start_values == NULL)
+	if (private_pieces == NULL || private_written == NULL ||
+		large_owner == NULL || large_start_values == NULL)
 		sim_fail("out of memory");
+}
+
+/* Whole pieces, so that each is copied by a few instructions */
+static size_t
+private_image_size(void)
+{
+	return (sim_private_size / PRIVATE_PIECE + 1) * PRIVATE_PIECE;
+}
+
+void
+sim_private_written(const char *address)
+{
+	size_t		piece = (address - sim_private_start) / PRIVATE_PIECE;
+
+	if (likely(private_written[piece]))
+		return;
+	private_written[piece] = true;
+	private_pieces[nprivate_pieces++] = piece;
+}
+
+/*
+ * A new fiber's may differ from the first one's, because whoever spawns them has
+ * changed something in between.
+ */
+static void
+note_differences(const char *image)
+{
+	for (size_t i = 0; i < sim_private_size; i++)
+		if (image[i] != sim_fiber_table[0].private_image[i])
+			sim_private_written(sim_private_start + i);
+}
+
+static inline void
+change_private(char *from, const char *to)
+{
+	for (int i = 0; i < nprivate_pieces; i++)
+	{
+		size_t		offset = private_pieces[i] * PRIVATE_PIECE;
+		char	   *piece = sim_private_start + offset;
+
+		if (likely(offset + PRIVATE_PIECE <= sim_private_size))
+		{
+			memcpy(from + offset, piece, PRIVATE_PIECE);
+			memcpy(piece, to + offset, PRIVATE_PIECE);
+		}
+		else
+		{
+			memcpy(from + offset, piece, sim_private_size - offset);
+			memcpy(piece, to + offset, sim_private_size - offset);
+		}
+	}
 }
 
 /*
@@ -213,11 +277,12 @@ sim_fiber_create(SimFiber *fiber)
 	char	   *stack = mmap(NULL, STACK_SIZE + page, PROT_READ | PROT_WRITE,
 							 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	fiber->private_image = malloc(private_size + 1);
+	fiber->private_image = malloc(private_image_size());
 	if (stack == MAP_FAILED || fiber->private_image == NULL ||
 		mprotect(stack, page, PROT_NONE) != 0)
 		sim_fail("out of memory for the stack of fiber %d", fiber->number - 1);
-	memcpy(fiber->private_image, __start_sim_private, private_size);
+	memcpy(fiber->private_image, sim_private_start, sim_private_size);
+	note_differences(fiber->private_image);
 	fiber->sp = first_frame(stack + page);
 }
 
@@ -231,9 +296,15 @@ sim_fiber_switch(SimFiber *to)
 	SimFiber   *from = sim_me;
 
 	if (main_image == NULL)
-		main_image = malloc(private_size + 1);
-	memcpy(from ? from->private_image : main_image, __start_sim_private, private_size);
-	memcpy(__start_sim_private, to ? to->private_image : main_image, private_size);
+	{
+		main_image = malloc(private_image_size());
+		if (main_image == NULL)
+			sim_fail("out of memory");
+		memcpy(main_image, sim_private_start, sim_private_size);
+		note_differences(main_image);
+	}
+	change_private(from ? from->private_image : main_image,
+				   to ? to->private_image : main_image);
 	sim_me = to;
 	change(from, to);
 }

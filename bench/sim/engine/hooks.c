@@ -85,6 +85,8 @@ private_access(const volatile void *address, bool write)
 	sim_me->tenths += ACCESS_TENTHS;
 	if (unlikely((size_t) ((const volatile char *) address - sim_large_start) < sim_large_size))
 		sim_large_touched((const char *) address, write);
+	if (write && unlikely((size_t) ((const volatile char *) address - sim_private_start) < sim_private_size))
+		sim_private_written((const char *) address);
 }
 
 static inline void
@@ -124,18 +126,28 @@ __tsan_init(void)
 }
 
 /* word by word, as a copy does */
+static void
+access_range(const char *p, size_t size, SimAccess what)
+{
+	const char *end = p + size;
+
+	while (p < end)
+	{
+		access(p, what);
+		p += 8 - (uintptr_t) p % 8;
+	}
+}
+
 void
 __tsan_read_range(const void *p, size_t size)
 {
-	for (size_t i = 0; i < size; i += 8)
-		access((const char *) p + i, SIM_LOAD);
+	access_range(p, size, SIM_LOAD);
 }
 
 void
 __tsan_write_range(void *p, size_t size)
 {
-	for (size_t i = 0; i < size; i += 8)
-		access((char *) p + i, SIM_STORE);
+	access_range(p, size, SIM_STORE);
 }
 
 void

@@ -77,8 +77,12 @@ main(int argc, char **argv)
 	sim_schedule_run();
 	if (load->report != NULL)
 		load->report();
-	if (sim_strategy() != NULL && sim_strategy()->report != NULL)
-		sim_strategy()->report();
+	if (sim_strategy() != NULL)
+	{
+		sim_result("bgwriter_cycles", sim_bgwriter_cycles());
+		if (sim_strategy()->report != NULL)
+			sim_strategy()->report();
+	}
 	sim_report();
 	if (memory)
 		print_memory();

@@ -60,21 +60,26 @@ sim_fail(const char *fmt,...)
 }
 
 static void
-take(Snapshot *snapshot)
+take(Snapshot *snapshot, SimTime now)
 {
-	snapshot->time = sim_now();
+	int64_t		busy_after[SIM_MAX_REGIONS] = {0};
+
+	snapshot->time = now;
 	snapshot->events = sim_events;
 	snapshot->allocations = sim_allocations;
 	snapshot->stall = 0;
 	for (int i = 0; i < sim_nfibers; i++)
 		snapshot->stall += sim_fiber_table[i].stall;
 	memcpy(snapshot->counts, sim_counts, sizeof(sim_counts));
+	sim_busy_after(snapshot->time, busy_after);
+	for (int i = 0; i < SIM_MAX_REGIONS; i++)
+		snapshot->counts[i].busy -= busy_after[i];
 }
 
 void
 sim_measure_begin(void)
 {
-	take(&begin);
+	take(&begin, sim_now());
 	begun = true;
 	ended = false;
 }
@@ -84,7 +89,7 @@ sim_measure_end(void)
 {
 	if (!begun || ended)
 		sim_fail("sim_measure_end() without sim_measure_begin()");
-	take(&end);
+	take(&end, sim_now());
 	ended = true;
 }
 
@@ -98,14 +103,28 @@ sim_measuring(void)
 
 static int64_t warmup;
 static int64_t wanted;			/* in all; 0 = the load decides */
+static int64_t last_wanted;		/* the number of the last one, once it is known */
+static int	nbackends;
+static int	nstarted;			/* backends that have begun in earnest */
+
+/*
+ * A backend's first allocation takes its slot, which others want at the same time,
+ * and can come late: all have that behind them when the measurement begins.
+ */
+#define FIRST_ALLOCATIONS	1
+#define MOST_WARMUP			64	/* times what was asked for, or begin without */
 
 void
 sim_allocations_setup(void)
 {
+	nbackends = sim_backends();
 	warmup = sim_config_int("warmup", 0, INT64_C(1) << 40, 20000);
 	wanted = sim_config_int("allocations", 0, INT64_C(1) << 40, 0);
 	if (wanted > 0 && warmup == 0)
+	{
 		sim_measure_begin();
+		last_wanted = wanted;
+	}
 }
 
 void
@@ -121,11 +140,20 @@ sim_allocation_ends(void)
 	sim_allocations.time += sim_now() - sim_me->allocation_began;
 	sim_allocations.stall += sim_me->stall - sim_me->stall_then;
 	sim_allocations.number++;
+	if (++sim_me->allocations == FIRST_ALLOCATIONS)
+		nstarted++;
 	if (wanted == 0)
 		return;
-	if (sim_allocations.number == warmup)
-		sim_measure_begin();
-	else if (sim_allocations.number == warmup + wanted)
+	if (last_wanted == 0)
+	{
+		if (sim_allocations.number >= warmup &&
+			(nstarted >= nbackends || sim_allocations.number >= MOST_WARMUP * warmup))
+		{
+			sim_measure_begin();
+			last_wanted = sim_allocations.number + wanted;
+		}
+	}
+	else if (sim_allocations.number == last_wanted)
 	{
 		sim_measure_end();
 		sim_stop();
@@ -190,10 +218,9 @@ sim_report(void)
 	{
 		SimTime		last = 0;
 
-		take(&end);
 		for (int i = 0; i < sim_nfibers; i++)
 			last = Max(last, sim_fiber_table[i].clock);
-		end.time = last;
+		take(&end, last);
 	}
 	elapsed = end.time - begin.time;
 

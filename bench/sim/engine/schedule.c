@@ -21,11 +21,16 @@
  */
 #define START_SPREAD	SIM_US
 
-typedef struct Event
-{
-	SimTime		time;
-	int			fiber;
-} Event;
+/*
+ * An event is a time and a fiber in one number, so that one comparison tells which
+ * of two is earlier; at the same time, the fiber with the smaller number.
+ */
+typedef int64_t Event;
+
+#define FIBER_BITS		13
+#define LAST_TIME		(INT64_MAX >> FIBER_BITS)	/* 18 minutes */
+
+_Static_assert(SIM_MAX_FIBERS <= 1 << FIBER_BITS, "numbers of fibers do not fit");
 
 SimFiber   *sim_fiber_table;
 int			sim_nfibers;
@@ -46,14 +51,31 @@ static SimMachine machine;
 /* CPUs for fibers that have one of their own */
 #define OWN_CPUS	4
 
-/* ---- event queue ---- */
+/* ---- event queue: a heap in which each has four children ---- */
 
-static inline bool
-earlier(Event a, Event b)
+#define CHILDREN	4
+
+static inline Event
+event_of(SimTime time, const SimFiber *fiber)
 {
-	return a.time < b.time || (a.time == b.time && a.fiber < b.fiber);
+	if (unlikely(time > LAST_TIME))
+		sim_fail("more than %lld s of simulated time", (long long) (LAST_TIME / SIM_S));
+	return (time << FIBER_BITS) + fiber->number - 1;
 }
 
+static inline SimTime
+time_of(Event event)
+{
+	return event >> FIBER_BITS;
+}
+
+static inline SimFiber *
+fiber_of(Event event)
+{
+	return &sim_fiber_table[event & ((1 << FIBER_BITS) - 1)];
+}
+
+/* In the place of the first event */
 static void
 sift_down(Event event)
 {
@@ -61,16 +83,18 @@ sift_down(Event event)
 
 	for (;;)
 	{
-		int			child = 2 * i + 1;
+		int			first = CHILDREN * i + 1;
+		int			best = first;
 
-		if (child >= nheap)
+		if (first >= nheap)
 			break;
-		if (child + 1 < nheap && earlier(heap[child + 1], heap[child]))
-			child++;
-		if (!earlier(heap[child], event))
+		for (int child = first + 1; child < Min(first + CHILDREN, nheap); child++)
+			if (heap[child] < heap[best])
+				best = child;
+		if (heap[best] >= event)
 			break;
-		heap[i] = heap[child];
-		i = child;
+		heap[i] = heap[best];
+		i = best;
 	}
 	heap[i] = event;
 }
@@ -78,13 +102,13 @@ sift_down(Event event)
 static void
 push(SimTime time, const SimFiber *fiber)
 {
-	Event		event = {time, fiber->number - 1};
+	Event		event = event_of(time, fiber);
 	int			i = nheap++;
 
-	while (i > 0 && earlier(event, heap[(i - 1) / 2]))
+	while (i > 0 && event < heap[(i - 1) / CHILDREN])
 	{
-		heap[i] = heap[(i - 1) / 2];
-		i = (i - 1) / 2;
+		heap[i] = heap[(i - 1) / CHILDREN];
+		i = (i - 1) / CHILDREN;
 	}
 	heap[i] = event;
 	if (time < sim_limit)
@@ -95,8 +119,8 @@ static void
 set_limit(const SimFiber *fiber)
 {
 	sim_limit = fiber->slice_end;
-	if (nheap > 0 && heap[0].time < sim_limit)
-		sim_limit = heap[0].time;
+	if (nheap > 0 && time_of(heap[0]) < sim_limit)
+		sim_limit = time_of(heap[0]);
 }
 
 /* ---- CPUs ---- */
@@ -190,8 +214,8 @@ run_next(void)
 
 		if (nheap == 0)
 			sim_fail("all fibers sleep, and there is nobody to wake one");
-		fiber = &sim_fiber_table[heap[0].fiber];
-		time = heap[0].time;
+		fiber = fiber_of(heap[0]);
+		time = time_of(heap[0]);
 		if (--nheap > 0)
 			sift_down(heap[nheap]);
 		if (fiber->state == FIBER_ASLEEP)
@@ -228,9 +252,9 @@ sim_yield(void)
 		me->slice_end = SIM_NEVER;
 	}
 
-	if (nheap > 0 && heap[0].time < me->clock)
+	if (nheap > 0 && time_of(heap[0]) < me->clock)
 	{
-		SimFiber   *next = &sim_fiber_table[heap[0].fiber];
+		SimFiber   *next = fiber_of(heap[0]);
 
 		if (unlikely(next->state == FIBER_ASLEEP))
 		{
@@ -238,7 +262,7 @@ sim_yield(void)
 			run_next();
 			return;
 		}
-		sift_down((Event) {me->clock, me->number - 1});
+		sift_down(event_of(me->clock, me));
 		sim_events++;
 		set_limit(next);
 		sim_fiber_switch(next);

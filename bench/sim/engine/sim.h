@@ -218,6 +218,7 @@ extern const SimStrategy *sim_strategy(void);
  */
 extern void sim_pool_setup(void);
 extern void sim_bgwriter_spawn(void);
+extern int64_t sim_bgwriter_cycles(void);
 
 /* To be called around what is one allocation, in place of sim_get_victim() */
 extern void sim_allocations_setup(void);

@@ -32,6 +32,7 @@ const SimStrategy *const sim_strategies[] = {
 
 static SIM_COMMON const SimStrategy *strategy = NULL;
 static SIM_COMMON SimTime cycle_time = 0;
+static SIM_COMMON int64 cycles = 0;
 
 /* Processes besides backends that may have a slot: see NUM_AUXILIARY_PROCS */
 #define OTHER_FIBERS	8
@@ -96,7 +97,15 @@ bgwriter(void *arg)
 	{
 		sim_sleep(cycle_time);
 		strategy->bgwriter_cycle();
+		cycles++;
 	}
+}
+
+/* Of the whole run; a balancer needs some of them */
+int64_t
+sim_bgwriter_cycles(void)
+{
+	return cycles;
 }
 
 void

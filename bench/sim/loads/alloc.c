@@ -22,18 +22,46 @@
 static uint32 usage_bits;
 static SimTime work;
 
+static SIM_COMMON int nready = 0;
+static SIM_COMMON SimTime start_at = 0;
+
+/*
+ * All begin together, once each has made its first allocation: that takes the
+ * process' slot, for which they stand in line.
+ */
+#define LOOK_AGAIN	(100 * SIM_US)
+#define LATE		SIM_MS		/* for those who are asleep then */
+
+static void
+wait_for_all(void)
+{
+	if (++nready == sim_backends())
+		start_at = sim_now() + LATE;
+	while (start_at == 0)
+		sim_sleep(LOOK_AGAIN);
+	sim_wait_until(start_at + sim_random_below(SIM_US));
+}
+
+static void
+allocate(void)
+{
+	BufferDesc *buf;
+	uint32		buf_state;
+
+	sim_allocation_begins();
+	buf = sim_strategy()->get_victim(&buf_state);
+	UnlockBufHdr(buf, buf_state | usage_bits);
+	sim_allocation_ends();
+}
+
 static void
 backend(void *arg)
 {
+	allocate();
+	wait_for_all();
 	for (;;)
 	{
-		BufferDesc *buf;
-		uint32		buf_state;
-
-		sim_allocation_begins();
-		buf = sim_strategy()->get_victim(&buf_state);
-		UnlockBufHdr(buf, buf_state | usage_bits);
-		sim_allocation_ends();
+		allocate();
 		if (work > 0)
 			sim_work(work);
 	}

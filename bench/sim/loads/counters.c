@@ -9,7 +9,7 @@
  * load.op			cmpxchg, lock_add, xadd, add (without lock)
  * load.bits		32 or 64, default 64
  * load.shared		1: all have one counter; 0: each has a line of its own
- * load.ms			1 .. 10000, default 1: time that is measured, ms
+ * load.ms			1 .. 10000, default 16: time that is measured, ms, 5 rounds in each
  *
  * Results: ops_per_s of all together, ops_per_s_per_thread.
  *
@@ -22,8 +22,9 @@
 #include "port/atomics.h"
 
 #define TURN			8		/* increments between two looks at the clock */
-#define ROUNDS			100
-#define START_SPREAD	SIM_US	/* of the threads, at the start of a round */
+#define ROUND			(200 * SIM_US)	/* after 50, it is what it would be for long */
+#define PAUSE			(100 * SIM_US)	/* between rounds, until nobody waits */
+#define START_SPREAD	(4 * SIM_US)	/* of the threads, at the start of a round */
 
 typedef union Counter
 {
@@ -34,7 +35,7 @@ typedef union Counter
 
 static Counter *counters;
 static bool shared;
-static SimTime round_time;
+static int	rounds;
 static void (*increment) (Counter *counter);
 
 static SIM_COMMON int64 operations = 0;
@@ -109,15 +110,14 @@ thread(void *arg)
 {
 	Counter    *counter = &counters[shared ? 0 : sim_self()];
 
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 	{
-		SimTime		start = i * (round_time + START_SPREAD) + sim_random_below(START_SPREAD);
-		SimTime		from = i * (round_time + START_SPREAD) + START_SPREAD;
+		SimTime		from = i * (ROUND + PAUSE) + PAUSE;
 
-		sim_wait_until(start);
+		sim_wait_until(from - START_SPREAD + sim_random_below(START_SPREAD));
 		while (sim_now() < from)
 			increment(counter);
-		while (sim_now() < from + round_time)
+		while (sim_now() < from + ROUND)
 		{
 			for (int turn = 0; turn < TURN; turn++)
 				increment(counter);
@@ -134,7 +134,7 @@ setup(void)
 	int64		bits = sim_config_int("load.bits", 32, 64, 64);
 
 	shared = sim_config_int("load.shared", 0, 1, -1);
-	round_time = sim_config_int("load.ms", 1, 10000, 1) * SIM_MS / ROUNDS;
+	rounds = sim_config_int("load.ms", 1, 10000, 16) * (SIM_MS / ROUND);
 	if (bits != 32 && bits != 64)
 		sim_fail("load.bits must be 32 or 64, not %d", (int) bits);
 	for (int i = 0; i < lengthof(ops); i++)
@@ -152,7 +152,7 @@ setup(void)
 static void
 report(void)
 {
-	double		per_s = (double) operations * SIM_S / (round_time * ROUNDS);
+	double		per_s = (double) operations * SIM_S / (rounds * ROUND);
 
 	sim_result("ops_per_s", per_s);
 	sim_result("ops_per_s_per_thread", per_s / sim_fibers());

@@ -9,6 +9,10 @@
  *					store_xadd (a store, and an xadd of a line of the fiber's own),
  *					prefetch_store (a prefetch, load.work_ps, a store), spinlock
  *					(a counter under it), work, copy (load.bytes from node 0),
+ *					store_last (xadd; but the last fiber, which comes 1 ns after the
+ *					others, stores 100),
+ *					ping (two fibers, compare-and-swaps of a word to and fro, as
+ *					core-to-core-latency measures it: last_ps is 2 x times hops),
  *					sleep (for load.work_ps), wake (the next fiber, and wait for
  *					the one before)
  * load.times		1 .. 10^7: operations of each fiber
@@ -73,6 +77,31 @@ op_cas(void *word)
 	while (!__atomic_compare_exchange_n((uint64 *) word, &old, old + 1, false,
 										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
+}
+
+static void
+op_store_last(void *word)
+{
+	if (sim_self() < nfibers - 1)
+	{
+		op_xadd(word);
+		return;
+	}
+	sim_work(SIM_NS);
+	*(volatile uint64 *) word = 100;
+	sim_full_fence();
+}
+
+static void
+op_ping(void *word)
+{
+	uint64		me = sim_self();
+	uint64		expected;
+
+	do
+		expected = me;
+	while (!__atomic_compare_exchange_n((uint64 *) word, &expected, 1 - me, false,
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 }
 
 static void
@@ -144,6 +173,8 @@ static const struct
 	{"xadd", op_xadd},
 	{"cas", op_cas},
 	{"fetch_or", op_fetch_or},
+	{"ping", op_ping},
+	{"store_last", op_store_last},
 	{"store_xadd", op_store_xadd},
 	{"prefetch_store", op_prefetch_store},
 	{"spinlock", op_spinlock},
@@ -190,6 +221,8 @@ setup(void)
 			operate = ops[i].operate;
 	if (operate == NULL)
 		sim_fail("load.op: there is no \"%s\"", op);
+	if (operate == op_ping && nfibers != 2)
+		sim_fail("load.op ping is for 2 backends");
 
 	words = sim_shared_alloc("words", nfibers * Max(stride, SIM_CACHE_LINE), SIM_CACHE_LINE, 0);
 	own_lines = sim_shared_alloc("own", nfibers * SIM_CACHE_LINE, SIM_CACHE_LINE, 0);

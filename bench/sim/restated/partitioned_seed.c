@@ -2,7 +2,12 @@
  *
  * partitioned_seed.c
  *	  The partitioned clock sweep of Vondra, "Adding basic NUMA awareness",
- *	  pgsql-hackers 2025 (as of August, with adaptive balancing), restated.
+ *	  pgsql-hackers 2025 to 2026, with adaptive balancing, restated.
+ *
+ * After a version of the series later than that of August 2025, which is the one
+ * measured in the thread: without its partitioned freelists.  Headers are locked
+ * at each tick, as in the server that it was made for.  To ask the system for CPU
+ * and node, at each tick, costs nothing here.
  *
  * Each partition has a hand of its own, which moves by one buffer a time.  A
  * process is at home in the partition of its CPU: of the node, and among the
@@ -13,7 +18,8 @@
  * The background writer gives each partition weights, per cent of its requests
  * that each partition is to serve: the fair share at home, and the rest in
  * proportion to what others are short of theirs; and it takes the average of
- * the old and the new weights.  A process serves its ticks by turns from all
+ * the old and the new weights.  (Where rounding leaves a sum below 100 there, the
+ * rest is home's here.)  It leaves them as they are if there is little to do.  A process serves its ticks by turns from all
  * partitions, as many from each as the weight says.
  *
  * "partitions" is a multiple of the number of nodes; 0 is one a node, and at
@@ -28,6 +34,10 @@
 #define MAX_PARTITIONS	32
 #define MIN_PARTITIONS	4
 #define WHOLE			100
+
+/* Little to do: so few requests a partition, or so little of them to be moved */
+#define LEAST_REQUESTS	100
+#define LEAST_MOVED		0.1
 
 typedef struct Sweep
 {
@@ -189,7 +199,7 @@ set_weights(int home, const int64 *requests, int64 fair, int64 missing)
 
 		if (i == home)
 			continue;
-		if (requests[i] < fair)
+		if (missing > 0 && requests[i] < fair)
 			weight = (WHOLE - keep) * (fair - requests[i]) / missing;
 		sweep->weight[i] = (sweep->weight[i] + weight) / 2;
 		others += sweep->weight[i];
@@ -203,6 +213,7 @@ bgwriter_cycle(void)
 	int64		requests[MAX_PARTITIONS];
 	int64		sum = 0;
 	int64		missing = 0;
+	int64		excess = 0;
 	int			n = control->num_partitions;
 
 	for (int i = 0; i < n; i++)
@@ -218,10 +229,13 @@ bgwriter_cycle(void)
 		pg_atomic_fetch_add_u64(&sweep->total_requests, requests[i]);
 		sum += requests[i];
 	}
-	if (sum < n)
-		return;
 	for (int i = 0; i < n; i++)
+	{
 		missing += Max(sum / n - requests[i], 0);
+		excess += Max(requests[i] - sum / n, 0);
+	}
+	if (sum / n < LEAST_REQUESTS || excess < LEAST_MOVED * (sum / n))
+		return;
 	for (int i = 0; i < n; i++)
 		set_weights(i, requests, sum / n, missing);
 }
