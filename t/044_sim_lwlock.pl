@@ -130,4 +130,6 @@ cmp_ok($worst // 100, '<=', 5, 'what is fitted fits');
 like($validation, ($worst // 0) <= 5 ? qr/lockless \(predicted\):.*: met$/m : qr/lockless \(predicted\):.*: NOT MET$/m,
 	'what is predicted is judged by the worst of it');
 
+like($validation, qr/fit ends where fit_lwlock\.json says: met$/m, 'what was found is still where the fit ends');
+
 done_testing();
