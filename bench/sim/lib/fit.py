@@ -50,7 +50,7 @@ class Fit:
     def errors(self, cells):
         """Logarithms of predicted to published."""
         return [math.log(scans.tps(self.simulator.run(
-            scans.config(self.machine, cell, self.numbers)), cell)
+            scans.config(self.machine, cell, self.numbers)))
             / self.published[cell]) for cell in cells]
 
     def loss(self, number, value):
