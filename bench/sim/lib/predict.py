@@ -25,7 +25,7 @@ BATCHES = (1, 4, 16, 64, 256)
 PARTITIONS = (1, 4, 16, 64)
 MOST_PARTITIONS = 64            # PGSWEEP_MAX_PARTITIONS
 AUTO_BATCH = 64                 # of a lease, where no number is given
-STEP = 4                        # from one number of backends to the next
+STEP = 2                        # from one number of backends to the next
 
 # The pool: no lease is cut because of it, and the hand does not come round
 # while a lease is in use.

@@ -14,8 +14,9 @@ DOCS = ROOT / "docs"            # has scaling.md, and the rest in scaling/
 DATA = ("predictions", "validation", "own")
 DRAWN = ("stock", "batched seed, 64", "batched, 1", "batched, 64",
          "batched, 256")
-PICTURES = (("aws", ("m6i-metal", "c8i-metal-48xl", "r8i-metal-96xl")),
-            ("epyc", ("hb176", "epyc512", "epyc1024")))
+PICTURES = {"two_sockets": ("m6i-metal", "r8i-metal-96xl"),
+            "one_socket_four_nodes": ("c8i-metal-48xl", "hb176"),
+            "hypothetical": ("epyc512", "epyc1024")}
 
 HEAD = """\
 # Scaling: what the simulator predicts
@@ -64,7 +65,9 @@ def put(path, text):
 
 
 def put_data(docs, name, data):
-    put(docs / "scaling" / f"{name}.json", json.dumps(data, indent=1) + "\n")
+    """An object a line, more or less: small, and still to be compared."""
+    text = json.dumps(data, separators=(",", ":")).replace("},{", "},\n{")
+    put(docs / "scaling" / f"{name}.json", text + "\n")
 
 
 def table(heads, rows):
@@ -204,15 +207,28 @@ def ratio_errors(rows):
 
 
 SCANS_TEXT = """\
-- **Scans**: four cells of the published table are fitted (`bench/sim/published/fit.json`,
-  named before the first comparison) by three numbers. *constant* is the median of a
-  column, *roofline* a line and three ceilings fitted to the same four cells. Most of
-  the table is a plateau, where they are as right as a simulation; it is the columns' order
-  and the few clients that they cannot tell. The simulation is too fast for both
-  partitioned columns at 16 to 48 clients, where something that is not modelled grows
-  with the clients; and it does not have stock's slow rise beyond 64. What was wanted, 10 %
-  and 25 % of tps, 8 % and 20 % of ratios, {met}.
+- **Scans**: three numbers are fitted to four cells of the published table
+  (`bench/sim/published/fit.json`, named before the first comparison). *constant* is the
+  median of a column, *roofline* a line and three ceilings fitted to the same four cells. Half of
+  the table is a plateau, where these are as right as a simulation; what they cannot tell is
+  what few clients get. {bound} of the cells that were not fitted are the fitted bandwidth and
+  nothing else. Both partitioned columns rise too soon: at 16 to 32 clients, something that
+  is not modelled grows with the clients. Where clients ran was not published, and matters: nodes by
+  turns are simulated, at random would be nearer. What was wanted (10 % and 25 % of tps, 8 % and
+  20 % of ratios, medians and largest) {met}.
 """
+
+
+FITTED = "simulated, fitted"
+NEAR = 0.02                     # of the largest, which the bandwidth allows
+
+
+def bound_by_bandwidth(rows):
+    """Cells that are as fast as the one that the bandwidth is fitted to."""
+    fitted = max(row["median"] for row in rows
+                 if row["metric"] == "scans_tps" and row["side"] == FITTED)
+    return sum(row["metric"] == "scans_tps" and row["side"] == "simulated"
+               and row["median"] >= (1 - NEAR) * fitted for row in rows)
 
 
 def scans_text(rows):
@@ -220,7 +236,22 @@ def scans_text(rows):
     ratios = ratio_errors(rows)["simulated"]
     met = (median(tps) <= .10 and max(tps) <= .25 and median(ratios) <= .08
            and max(ratios) <= .20)
-    yield SCANS_TEXT.format(met="is reached" if met else "is not reached")
+    yield SCANS_TEXT.format(met="is reached" if met else "is not reached",
+                            bound=bound_by_bandwidth(rows))
+    value = {(row["configuration"], row["side"]): row["median"]
+             for row in rows if row["metric"] == "scans_tps"}
+    placed = {(row["configuration"], row["side"]): row["median"]
+              for row in rows if row["metric"] == "scans_tps_placed"}
+    heads = sorted({side for _, side in placed})
+    yield from table(
+        ["scans, tps", "published", "simulated, nodes by turns", *heads],
+        [[where, value[where, "published"],
+          f"{value.get((where, 'simulated'), value.get((where, FITTED))):.1f}",
+          *(f"{placed[where, side]:.1f}" for side in heads)]
+         for where in dict.fromkeys(where for where, _ in placed)])
+
+
+CONTROLS = ("read-write", "one socket, no limit")
 
 
 def pgbench_text(rows):
@@ -235,8 +266,7 @@ def pgbench_text(rows):
     controls = [abs(row["ratio"] - 1) for row in rows
                 if row["metric"] == "pgbench_tps"
                 and row["side"] == "simulated batched"
-                and row["configuration"].startswith(("read-write",
-                                                     "one socket"))]
+                and row["configuration"].rsplit(", ", 1)[0] in CONTROLS]
     yield (f"- **pgbench** (Burd, r8i.metal-96xl): read-write rows and the"
            f" machine of one socket, where he found no difference, are within"
            f" {100 * max(controls):.1f} % of none here. His read-only rows"
@@ -294,8 +324,8 @@ def render(data, validation, own):
     lines = [HEAD.format(work=f"{data['work_ps'] / 1e6:g}",
                          flat=round(100 * predict.FLAT)), "## In short", ""]
     lines += summary(data)
-    lines += ["![AWS machines](scaling/aws.png)", "",
-              "![EPYC machines](scaling/epyc.png)", ""]
+    for name, machines in PICTURES.items():
+        lines += [f"![{' and '.join(machines)}](scaling/{name}.png)", ""]
     lines += validity(validation, own)
     lines += [LIMITS, "## Machine by machine", ""]
     for found in data["machines"]:
@@ -305,7 +335,7 @@ def render(data, validation, own):
 
 def pictures(docs, data):
     by_name = {found["machine"]: found for found in data["machines"]}
-    for name, machines in PICTURES:
+    for name, machines in PICTURES.items():
         panels = [panel(by_name[machine]) for machine in machines
                   if machine in by_name]
         if panels:

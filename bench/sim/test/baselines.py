@@ -33,8 +33,8 @@ expect(baselines.knee(TABLE, "a"), 32)
 expect(baselines.knee_of_plateau(TABLE, "a"), 16)
 expect(baselines.knee(TABLE, "b"), 24)
 
-expect(predict.steps(6), [1, 4, 6])
-expect(predict.steps(128), [1, 4, 16, 64, 128])
+expect(predict.steps(6), [1, 2, 4, 6])
+expect(predict.steps(96), [1, 2, 4, 8, 16, 32, 64, 96])
 expect(predict.stops_at([(1, 1.0), (2, 1.9), (4, 2.0), (8, 2.0)]), 2)
 expect(predict.stops_at([(1, 1.0), (2, 2.0), (4, 4.0)]), None)
 bands = [{"strategy": name, "low": low, "high": high}
