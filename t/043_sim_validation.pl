@@ -23,6 +23,13 @@ if ($pg_config !~ m{^\Q$top\E/build/} && !$ENV{SWEEP_SERVER_SOURCE})
 	plan skip_all => 'there is no source of a patched server';
 }
 
+# The simulator, built for the servers that are tested
+my ($sim, $build_said) = ('', '');
+run([ 'python3', '-B', "$top/bench/sim/lib/build.py", '--patched=' . dirname(dirname($pg_config)) ], '>', \$sim, '2>', \$build_said)
+  or BAIL_OUT("the simulator cannot be built: $build_said");
+chomp $sim;
+my @program = ('--program', $sim);
+
 # Results and what is remembered of runs go to a folder of this test's.
 local $ENV{SWEEP_BENCH_DIR} = abs_path($PostgreSQL::Test::Utils::tmp_check) . '/sim';
 
@@ -104,7 +111,7 @@ foreach my $pair ([ 'm6i-metal', 'group', 1 ], [ 'm6i-metal', 'other_socket', 32
 	my ($name, $distance, $step) = @$pair;
 	my $machine = $json->decode(slurp_file("$top/bench/sim/machines/$name.json"));
 	my ($published) = $machine->{values}{"latency_$distance"}[1] =~ /([\d.]+) ns\b/;
-	my $said = succeeds("turns of $name, $distance", 'run', $name, 'load=lines', 'load.op=ping',
+	my $said = succeeds("turns of $name, $distance", 'run', @program, $name, 'load=lines', 'load.op=ping',
 		'backends=2', "load.step=$step", 'load.times=2000');
 	my ($turn) = $said =~ /^result last_ps (\d+)/m ? $1 / 4e6 : 0;
 
@@ -129,7 +136,7 @@ is(@held_out + keys %named, 48, 'all cells of the table are predicted or named')
 # sources that are played may change without anybody wanting it.
 my $numbers = $json->decode(slurp_file("$top/docs/scaling/fitted.json"));
 my ($ok, $stdout, $stderr) =
-  sim('python3', '-B', "$top/bench/sim/test/cells.py", $json->encode($numbers), '64 master', '16 numa', '8 numa_16');
+  sim('python3', '-B', "$top/bench/sim/test/cells.py", $sim, $json->encode($numbers), '64 master', '16 numa', '8 numa_16');
 ok($ok, 'cells are simulated') or diag($stderr);
 my %today = $stdout =~ /^(.+): (\S+)$/mg;
 is(scalar keys %today, 3, 'three cells are simulated');
@@ -144,7 +151,7 @@ foreach my $where (sort keys %today)
 
 # ---- against published measurements ----
 
-my $result = succeeds('counters and pgbench are as published', 'validate', '--quick', '--check', '--part', 'freund', '--part', 'pgbench');
+my $result = succeeds('counters and pgbench are as published', 'validate', @program, '--quick', '--check', '--part', 'freund', '--part', 'pgbench');
 my @met = $result =~ /: met$/mg;
 is(scalar @met, 4, 'all four conditions were looked at');
 unlike($result, qr/NOT MET/, 'and are met');
@@ -154,11 +161,13 @@ my $rows = $json->decode(slurp_file("$ENV{SWEEP_BENCH_DIR}/sim_part.json"));
 cmp_ok(scalar(grep { $_->{metric} eq 'operations_m_per_s' && $_->{side} eq 'simulated' } @$rows), '==', 12, 'all totals of atomics are in the result');
 
 # The same again is remembered, and the same.
-my $again = succeeds('the same again', 'validate', '--quick', '--part', 'freund');
+my $again = succeeds('the same again', 'validate', @program, '--quick', '--part', 'freund');
 like($again, qr/12 runs of the simulator, 12 of them remembered/, 'runs are remembered');
-my $fresh = succeeds('afresh', 'validate', '--quick', '--part', 'freund', '--fresh');
-like($fresh, qr/12 runs of the simulator, 0 of them remembered/, 'unless asked afresh');
-is((split /\n\n/, $fresh)[0], (split /\n\n/, $again)[0], 'and the same is said');
+is((split /\n\n/, $again)[0], (split /\n\n/, $result)[0], 'and the same is said');
+my $config = "$ENV{SWEEP_BENCH_DIR}/sim/cache";
+append_to_file($_, "broken\n") foreach glob("$config/*.txt");
+like(succeeds('afresh', 'validate', @program, '--quick', '--part', 'freund', '--fresh', '--check'),
+	qr/12 runs of the simulator, 0 of them remembered/, 'unless asked afresh');
 
 # ---- baselines ----
 

@@ -246,6 +246,10 @@ def cpu_model():
 
 def calibrate(output, rounds):
     """Measures, writes the file; returns its path."""
+    try:                        # rather now than after a minute
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f"cannot create {output.parent}: {error.strerror}")
     here = Calibration(rounds)
     here.build()
     here.measure()

@@ -12,8 +12,7 @@ from . import fit, predict
 
 DOCS = ROOT / "docs"            # has scaling.md, and the rest in scaling/
 DATA = ("predictions", "validation", "own")
-DRAWN = ("stock", "batched seed, 64", "batched, 1", "batched, 64",
-         "batched, 256")
+DRAWN = ("stock", "batched seed, 64", "batched, 64", "batched, 256")
 PICTURES = {"two_sockets": ("m6i-metal", "r8i-metal-96xl"),
             "one_socket_four_nodes": ("c8i-metal-48xl", "hb176"),
             "hypothetical": ("epyc512", "epyc1024")}

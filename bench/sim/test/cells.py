@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cells.py NUMBERS CELL...: simulates cells of the table of concurrent scans,
+"""cells.py PROGRAM NUMBERS CELL...: simulates cells of the table of concurrent scans,
 such as "64 master", with numbers that have been fitted (JSON)."""
 
 import json
@@ -10,14 +10,14 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from lib import report  # noqa: E402
-from sim.lib import binary, build, machine, published, scans  # noqa: E402
+from sim.lib import binary, machine, published, scans  # noqa: E402
 
 
 def main():
-    numbers = json.loads(sys.argv[1])
-    simulator = binary.Simulator(build.simulator(), fresh=True)
+    numbers = json.loads(sys.argv[2])
+    simulator = binary.Simulator(Path(sys.argv[1]), fresh=True)
     here = machine.named(published.fit_plan()["machine"])
-    for cell in sys.argv[2:]:
+    for cell in sys.argv[3:]:
         clients, column = cell.split()
         answer = simulator.run(scans.config(here, (int(clients), column),
                                             numbers))
