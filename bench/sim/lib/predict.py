@@ -189,7 +189,8 @@ def predict_one(simulator, here, whole):
                         f" {cores} backends")
     last = strategies(here.nodes())[-1]
     rate = found[-1]["allocations_per_s"]
-    return {"machine": here.name, "title": here.title, "cores": cores,
+    return {"machine": here.name, "title": here.title, "notes": here.notes,
+            "cores": cores,
             "nodes": here.nodes(), "whole": whole, "strategies": found,
             "planned": (planned(simulator, here, last, cores, rate) / rate
                         if whole else None)}
