@@ -93,6 +93,7 @@ my @wrong = (
 	[ 'a number that is a text', sub { $_[0]{values}{cores}[0] = 'many' }, qr/'cores' must be/ ],
 	[ 'cores that do not fit', sub { $_[0]{values}{cores}[0] = 176 }, qr/'cores' is 176, but .* make 192/ ],
 	[ 'farther that is faster', sub { $_[0]{values}{latency_socket}[0] = 70000 }, qr/'latency_node' must not be larger/ ],
+	[ 'faster together than alone', sub { $_[0]{together_percent} = 50 }, qr/'together_percent' must be/ ],
 	[ 'no source', sub { $_[0]{values}{pause}[1] = '' }, qr/the source of 'pause'/ ],
 	[ 'a source that is not listed', sub { $_[0]{values}{pause}[1] = 'intel: somewhere' }, qr/the source of 'pause'/ ]);
 foreach my $case (@wrong)

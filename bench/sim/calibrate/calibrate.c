@@ -33,6 +33,7 @@ static const Measurement measurements[] = {
 	{"cas_hit", 1, cas_hit},
 	{"pause", 1, pause_time},
 	{"instruction", 1, instruction_time},
+	{"together", 2, together},
 	{"transfer_load", 2, transfer_load},
 	{"transfer_xadd", 2, transfer_xadd},
 	{"ping_pong", 2, ping_pong},

@@ -39,6 +39,7 @@ extern double xadd_hit(const int *cpus, int ncpus);
 extern double cas_hit(const int *cpus, int ncpus);
 extern double pause_time(const int *cpus, int ncpus);
 extern double instruction_time(const int *cpus, int ncpus);
+extern double together(const int *cpus, int ncpus);
 
 /* transfer.c: what it costs if it is another CPU's */
 extern double transfer_load(const int *cpus, int ncpus);

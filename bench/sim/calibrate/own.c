@@ -8,6 +8,7 @@
  * counts.
  */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "calibrate.h"
 
@@ -177,18 +178,28 @@ pause_time(const int *cpus, int ncpus)
 #define HEADERS 16384			/* of 64 bytes: a pool of 128 MB */
 #define BLOCKS 4
 
-static uint64_t table[72];
-static uint32_t headers[HEADERS][16] __attribute__((aligned(64)));
+/* What the loop needs, of each thread its own */
+typedef struct Loop
+{
+	Line		ticket;
+	uint64_t	table[72];
+	uint32_t	headers[HEADERS][16] __attribute__((aligned(64)));
+} Loop;
+
+static Loop loops[2];
+static _Thread_local Loop *mine = &loops[0];
 
 static void
 allocations(int turns)
 {
+	Loop	   *loop = mine;
+	uint64_t   *table = loop->table;
 	uint64_t	index = 1;
 	uint64_t	sum = 0;
 
 	for (int i = 0; i < turns; i++)
 	{
-		uint32_t   *header = headers[__atomic_fetch_add(&own.word, 1, __ATOMIC_SEQ_CST) % HEADERS];
+		uint32_t   *header = loop->headers[__atomic_fetch_add(&loop->ticket.word, 1, __ATOMIC_SEQ_CST) % HEADERS];
 		uint32_t	state;
 
 		BLOCK;
@@ -202,15 +213,63 @@ allocations(int turns)
 	}
 }
 
+static void
+prepare(Loop *loop)
+{
+	mine = loop;
+	for (int i = 0; i < 72; i++)
+		loop->table[i] = (i * 5 + 1) % 64;
+	allocations(2 * HEADERS);
+}
+
+/*
+ * The same loop while another CPU runs it, with lines of its own: to time alone,
+ * in per cent.  CPUs of two cores do not disturb each other; those of a virtual
+ * machine may be two threads of one core, which nothing else tells.
+ */
+static volatile bool other_runs;
+static volatile bool enough;
+static double with_other;
+
+static void *
+disturb(void *arg)
+{
+	prepare(&loops[1]);
+	other_runs = true;
+	while (!enough)
+		allocations(TURNS);
+	return NULL;
+}
+
+static void *
+endure(void *arg)
+{
+	prepare(&loops[0]);
+	while (!other_runs)
+		__builtin_ia32_pause();
+	with_other = middle(allocations, 1);
+	enough = true;
+	return NULL;
+}
+
+double
+together(const int *cpus, int ncpus)
+{
+	double		alone;
+
+	prepare(&loops[0]);
+	alone = middle(allocations, 1);
+	run_pair(endure, cpus[0], disturb, cpus[1], NULL);
+	return 100 * with_other / alone;
+}
+
 double
 instruction_time(const int *cpus, int ncpus)
 {
 	double		others;
 	double		spent;
 
-	for (int i = 0; i < 72; i++)
-		table[i] = (i * 5 + 1) % 64;
-	allocations(2 * HEADERS);
+	prepare(&loops[0]);
 	spent = middle(allocations, 1);
 	others = middle(swaps, 1) + middle(xadds, 1) + middle(stores, 16) + middle(loads, 16);
 	return (spent - others) / (BLOCKS * BLOCK_INSTRUCTIONS);

@@ -176,14 +176,19 @@ ping_pong(const int *cpus, int ncpus)
 
 /*
  * All given CPUs change one word as fast as they can: the time that an operation
- * takes of all, not of each.
+ * takes of all, not of each.  The median of short chunks, as somebody who does not
+ * run for a while leaves the word to the others.
  */
+#define CONTENDED_CHUNKS 2000
+#define CONTENDED_EACH 200		/* many between two looks at the clock */
+
 typedef struct Contender
 {
 	pthread_t	thread;
 	int			cpu;
 	bool		by_cas;
-	int64_t		done;
+	int			done;			/* chunks */
+	double		spent[CONTENDED_CHUNKS];
 	char		pad[LINE];
 } Contender;
 
@@ -195,15 +200,16 @@ static void *
 contend(void *arg)
 {
 	Contender  *me = arg;
-	int64_t		done = 0;
+	int64_t		from;
 
 	bind_to(me->cpu);
-	while (now_ns() < (int64_t) begin_at.word)
+	while ((from = now_ns()) < (int64_t) begin_at.word)
 		;
-	while (now_ns() < (int64_t) end_at.word)
+	while (from < (int64_t) end_at.word)
 	{
-		/* many between two looks at the clock, which costs as much as one */
-		for (int i = 0; i < 200; i++)
+		int64_t		now;
+
+		for (int i = 0; i < CONTENDED_EACH; i++)
 		{
 			if (me->by_cas)
 			{
@@ -216,9 +222,11 @@ contend(void *arg)
 			else
 				__atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
 		}
-		done += 200;
+		now = now_ns();
+		me->spent[me->done % CONTENDED_CHUNKS] = (now - from) * 1000.0 / CONTENDED_EACH;
+		me->done++;
+		from = now;
 	}
-	me->done = done;
 	return NULL;
 }
 
@@ -226,7 +234,7 @@ static double
 contention(const int *cpus, int ncpus, bool by_cas)
 {
 	Contender  *all = calloc(ncpus, sizeof(Contender));
-	int64_t		done = 0;
+	double		together = 0;
 
 	if (all == NULL)
 		fail("memory");
@@ -240,12 +248,16 @@ contention(const int *cpus, int ncpus, bool by_cas)
 			fail("pthread_create");
 	}
 	for (int i = 0; i < ncpus; i++)
-	{
 		pthread_join(all[i].thread, NULL);
-		done += all[i].done;
+	for (int i = 0; i < ncpus; i++)
+	{
+		int			chunks = all[i].done < CONTENDED_CHUNKS ? all[i].done : CONTENDED_CHUNKS;
+
+		if (chunks > 0)
+			together += 1 / middle_of(all[i].spent, chunks);
 	}
 	free(all);
-	return CONTENDED_NS * 1000.0 / done;
+	return together > 0 ? 1 / together : 0;
 }
 
 double

@@ -4,6 +4,11 @@
      "sources": {"short": "where that is"},
      "values": {"cores": [192, "short: what it says there"], ...}}
 
+"together_percent", which calibration writes, is how much time a CPU needs for its
+work while another one works, 100 alone: it is for the prediction of that machine
+itself, where two CPUs may be threads of one core without saying so. The
+simulator does not know it.
+
 A number whose source is not known begins its source with "assumed"; one that
 calibration has measured, with "measured"."""
 
@@ -59,7 +64,7 @@ ORDERED = (
     ("memory_local", "memory_socket", "memory_other"),
     ("load_hit", "rmw_hit"), ("store_hit", "rmw_hit"),
 )
-TOP = {"name", "title", "notes", "sources", "values"}
+TOP = {"name", "title", "notes", "sources", "values", "together_percent"}
 
 
 class Machine:
@@ -70,6 +75,7 @@ class Machine:
         self.title = document["title"]
         self.notes = document.get("notes", [])
         self.sources = document.get("sources", {})
+        self.together = document.get("together_percent", 100)
         self.source = {key: why for key, (_, why)
                        in document["values"].items()}
         self.value = {key: number for key, (number, _)
@@ -87,6 +93,10 @@ class Machine:
         for key in ("name", "title", "values"):
             if key not in document:
                 self.wrong(f"{key!r} is missing")
+        together = document.get("together_percent", 100)
+        if not isinstance(together, int) or not 100 <= together <= 1000:
+            self.wrong("'together_percent' must be a whole number from 100 to"
+                       " 1000")
         for key in ("name", "title"):
             if not isinstance(document[key], str) or not document[key]:
                 self.wrong(f"{key!r} must be a text")
@@ -197,7 +207,7 @@ def write(path, document):
 def render(document):
     """JSON with a value a line."""
     lines = ["{"]
-    for key in ("name", "title", "notes", "sources"):
+    for key in ("name", "title", "together_percent", "notes", "sources"):
         if key in document:
             text = json.dumps(document[key], indent=1, ensure_ascii=False)
             lines.append(f' "{key}": ' + text.replace("\n", "\n ") + ",")

@@ -36,6 +36,10 @@ WARMUP = 2_000_000
 ALLOCATIONS = 400_000
 SEEDS = (1, 2, 3)
 
+# What a CPU does by itself
+OWN_WORK = ("load_hit", "store_hit", "rmw_hit", "cas_hit", "pause",
+            "instruction_ps")
+
 MEDIAN_ERROR, MOST_ERROR = 0.15, 0.30
 PREDICTED = BENCH / "sim" / "own-predicted.json"
 ALLOC = BENCH / "alloc.json"
@@ -61,7 +65,17 @@ def on_nodes(here, nodes):
                             near, here.value["latency_other_socket"]))
 
 
+def disturbed(here):
+    """The same machine while all its CPUs work."""
+    if here.together == 100:
+        return here
+    return here.changed(**{key: round(here.value[key] * here.together / 100)
+                           for key in OWN_WORK})
+
+
 def config(here, side, usage, processes, seed):
+    if processes > 1:
+        here = disturbed(here)
     if side == "pg_sweep partitioned":
         here = on_nodes(here, PRETENDED_NODES)
     return {**here.config(), "load": "alloc", "load.usage": usage,
@@ -92,7 +106,8 @@ def predict(simulator, here, output):
     document = {"date": datetime.now(timezone.utc).isoformat(
                     timespec="seconds"),
                 "machine": here.title, "notes": here.notes,
-                "values": here.value, "predicted": found}
+                "values": here.value, "together_percent": here.together,
+                "predicted": found}
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(document, indent=1) + "\n")
