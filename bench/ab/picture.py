@@ -3,6 +3,7 @@ slice had of the headline. PNG and SVG."""
 
 import importlib.util
 import os
+import sys
 
 from lib.paths import BenchError
 
@@ -25,8 +26,10 @@ SPREAD = 0.5                    # of the bars of several settings in a row
 def check():
     """Before anything is measured."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise BenchError("pictures need matplotlib (Debian package"
-                         " python3-matplotlib); --no-picture does without")
+        raise BenchError("pictures need matplotlib, which"
+                         f" {sys.executable} has not (Debian's python3 has it"
+                         " by package python3-matplotlib); --no-picture does"
+                         " without")
 
 
 def write(directory, scratch, rows, names, slices, title):

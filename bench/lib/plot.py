@@ -33,6 +33,7 @@ pictures, too."""
 
 import io
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -263,7 +264,8 @@ def need():
         import matplotlib
         import matplotlib.figure
     except ImportError as error:
-        raise BenchError("pictures need matplotlib (Debian package"
+        raise BenchError(f"pictures need matplotlib, for {sys.executable}"
+                         " (Debian's python3 has it by package"
                          f" python3-matplotlib): {error}")
     return matplotlib
 
