@@ -310,7 +310,8 @@ end_in_group(void)
 
 		wake = pg_atomic_read_u32(&member->procArrayGroupNext);
 		pg_atomic_write_u32(&member->procArrayGroupNext, INVALID_PROC_NUMBER);
-		pg_write_barrier();
+		pg_write_barrier();		/* as in ProcArrayGroupClearXid(); the member's
+								 * semaphore is what it pairs with here */
 		member->procArrayGroupMember = false;
 		if (member != MyProc)
 			PGSemaphoreUnlock(member->sem);

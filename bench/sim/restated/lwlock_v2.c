@@ -205,7 +205,8 @@ wake(V2Lock *lock)
 		PGPROC	   *waiter = GetPGProcByNumber(woken);
 
 		woken = waiter->lwWaitLink.next;
-		pg_write_barrier();
+		pg_write_barrier();		/* our read of its link first; pairs with the
+								 * compare-and-swap by which it queues again */
 		waiter->lwWaiting = LW_WS_NOT_WAITING;
 		PGSemaphoreUnlock(waiter->sem);
 	}
