@@ -454,12 +454,18 @@ isnt($orders[0], $orders[2], 'another seed: another order');
 	like($out, qr/^NOTE: 50 % of the transactions take longer than --settle/m, 'long transactions: says so');
 	like($out, qr/^batched to stock: no verdict, see the note/m, 'long transactions: no verdict');
 
-	# a client that ends is less load from then on
+	# A client that ends is less load from then on. The others live, as with
+	# none left pgbench ends, too, and there is another message for that.
 	($status, $out, $err) = ab('-f', write_script('dies.sql',
-			"\\set r random(1, 300)\nSELECT pg_sleep(0.001), 1 / (:r - 1);\n"), '-c', 4, @two, @short, '--blocks' => 100);
+			"\\set divisor :client_id + random(0, 99)\nSELECT pg_sleep(0.001), 1 / :divisor;\n"), '-c', 4, @two, @short, '--blocks' => 100);
 	is($status, 1, 'a client that dies: ends the run');
-	like($err, qr/client of pgbench has ended: .*division by zero/, 'a client that dies: says why');
+	like($err, qr/a client of pgbench has ended: .*client 0 .*division by zero/, 'a client that dies: says why');
 	is(snapshot(), $before, 'a client that dies: everything is as before');
+	($status, $out, $err) = ab('-f', write_script('die.sql', "\\set divisor 0\nSELECT pg_sleep(0.5), 1 / :divisor;\n"), '-c', 2,
+		@two, @short, '--blocks' => 100);
+	is($status, 1, 'all clients die: ends the run');
+	like($err, qr/(pgbench ended with status 2|a client of pgbench has ended): .*division by zero/, 'all clients die: says why');
+	is(snapshot(), $before, 'all clients die: everything is as before');
 
 	# functions that somebody has put where an old database lets him
 	$node->safe_psql('postgres', q{
