@@ -4,8 +4,7 @@ nothing else of anybody's."""
 import re
 
 from lib.paths import BenchError
-
-from session import quote
+from lib.session import quote
 
 AUTO_FILE = ("pg_catalog.current_setting('data_directory')"
              " || '/postgresql.auto.conf'")

@@ -4,8 +4,9 @@ and a database that is not complete never left."""
 import subprocess
 
 from lib.paths import BenchError
+from lib.session import quote
 
-from session import Session, quote
+from session import Session
 
 DATABASE = "pg_sweep_ab"
 POLL_SECONDS = 0.2

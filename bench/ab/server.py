@@ -2,11 +2,12 @@
 undo. All of it is asked before anything is changed."""
 
 from lib.paths import BenchError
+from lib.session import quote
 
 import files
 import parameters
 import settings
-from session import SqlError, quote
+from session import SqlError
 
 OLDEST = 180000
 # application_name of the control session: how runs find each other

@@ -1,16 +1,16 @@
 """The control session: a psql kept open, on whatever server the user names.
 
-bench/lib/session.py is for servers of our own; this one takes what psql takes, gives up
-on a server that does not answer, and outlives a Ctrl-C, which a terminal sends
-to every process of the script."""
+That of bench/lib/session.py is for servers of our own; this one takes what psql
+takes, gives up on a server that does not answer, and outlives a Ctrl-C, which a
+terminal sends to every process of the script."""
 
 import json
 import os
 import select
-import subprocess
 import time
 
 from lib.paths import BenchError
+from lib.session import Psql
 
 MARKER = "--pg_sweep-ab-answer-ends--"
 # For a statement of ours; all are short. A server that takes longer is taken
@@ -41,10 +41,6 @@ class SqlError(BenchError):
     def __init__(self, message, state):
         super().__init__(message)
         self.state = state
-
-
-def quote(text):
-    return "'" + str(text).replace("'", "''") + "'"
 
 
 def quote_name(name):
@@ -99,13 +95,11 @@ class Connection:
         return other
 
 
-class Session:
+class Session(Psql):
     def __init__(self, connection, application):
         # A session of its own: neither Ctrl-C nor a closed terminal reaches it.
-        self.psql = subprocess.Popen(
-            connection.psql(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
-            env=connection.control_environment(application))
+        super().__init__(connection.psql(), start_new_session=True,
+                         env=connection.control_environment(application))
         self.rest = b""
         self.statements = 0
         self.sweep = None               # schema of pg_sweep, with a dot
@@ -184,21 +178,5 @@ class Session:
                             f" FROM ({sql}) q")
         return json.loads(text)
 
-    def row(self, sql):
-        rows = self.rows(sql)
-        if len(rows) != 1:
-            raise BenchError(f"{len(rows)} rows instead of one from: {sql}")
-        return rows[0]
-
     def value(self, sql):
         return next(iter(self.row(sql).values()))
-
-    def close(self):
-        if self.psql.poll() is None:
-            try:
-                self.psql.stdin.close()
-                self.psql.wait(timeout=5)
-            except (OSError, subprocess.TimeoutExpired):
-                self.psql.kill()
-                self.psql.wait()
-        self.psql.stdout.close()

@@ -3,11 +3,12 @@
 import time
 
 from lib.paths import BenchError
+from lib.session import quote
 
 import files
 import settings
 from files import entry
-from session import ServerGone, SqlError, quote, quote_name
+from session import ServerGone, SqlError, quote_name
 
 # A reload reaches every process within milliseconds, unless it is stuck.
 RELOAD_SECONDS = 20

@@ -8,19 +8,45 @@ SEPARATOR = "\x1f"
 MARKER = "--pg_sweep-bench-answer-ends--"
 TROUBLE = ("ERROR:", "FATAL:", "PANIC:", "psql:", "invalid command",
            "server closed the connection", "connection to server")
+CLOSE_SECONDS = 10
 
 
-class Session:
+class Psql:
+    """The process, and its end. How it is asked, and what rows() gives, is the
+    matter of who inherits from this: Session here, and that of bench/ab."""
+
+    def __init__(self, command, **options):
+        self.psql = subprocess.Popen(command, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, **options)
+
+    def row(self, sql):
+        rows = self.rows(sql)
+        if len(rows) != 1:
+            raise BenchError(f"{len(rows)} rows instead of one from: {sql}")
+        return rows[0]
+
+    def close(self):
+        if self.psql.poll() is None:
+            try:
+                self.psql.stdin.close()
+                self.psql.wait(timeout=CLOSE_SECONDS)
+            except (OSError, subprocess.TimeoutExpired):
+                self.psql.kill()
+                self.psql.wait()
+        self.psql.stdout.close()
+
+
+class Session(Psql):
     """send() and receive() are apart so that several sessions can be made to
     work at the same time by one single-threaded script."""
 
     def __init__(self, server, host, database="postgres", user="postgres"):
         self.what = f"{host} {database}"
-        self.psql = subprocess.Popen(
+        super().__init__(
             [server.bin("psql"), "-X", "-q", "-A", "-t", "-F", SEPARATOR,
              "-P", "pager=off", "-h", str(host), "-U", user, "-d", database],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            text=True)
 
     def send(self, sql):
         try:
@@ -52,24 +78,8 @@ class Session:
         self.send(sql)
         return self.receive()
 
-    def row(self, sql):
-        rows = self.rows(sql)
-        if len(rows) != 1:
-            raise BenchError(f"{len(rows)} rows instead of one from: {sql}")
-        return rows[0]
-
     def value(self, sql):
         return self.row(sql)[0]
-
-    def close(self):
-        if self.psql.poll() is None:
-            try:
-                self.psql.stdin.close()
-                self.psql.wait(timeout=10)
-            except (OSError, subprocess.TimeoutExpired):
-                self.psql.kill()
-                self.psql.wait()
-        self.psql.stdout.close()
 
 
 def quote(text):
