@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from lib.paths import BENCH, BenchError
 
 CACHE = BENCH / "sim" / "cache"
+REFUSED = 2                     # status: asked for what cannot be
 TIMEOUT = 1800                  # seconds; far longer than any run we make
 
 
@@ -80,9 +81,11 @@ class Simulator:
                                   timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             raise BenchError(f"a run took longer than {TIMEOUT} s:\n{text}")
+        what = (done.stderr.strip()
+                or f"the simulator ended with status {done.returncode}")
+        if done.returncode == REFUSED:
+            raise BenchError(what)      # which names the key
         if done.returncode != 0:
-            what = (done.stderr.strip()
-                    or f"the simulator ended with status {done.returncode}")
             raise BenchError(f"{what}\nwith the configuration\n{text}")
         return done.stdout
 
