@@ -1,0 +1,57 @@
+"""A/B of two strategies on the demo's server by bench/ab, and that it puts
+everything back."""
+
+import importlib.util
+
+from lib import paths, report
+
+TITLE = "A/B: is it better here, under this load?"
+# In 6 blocks a verdict is possible at all.
+BLOCKS, BLOCKS_QUICK = 6, 2
+SLICE, SLICE_QUICK = "1.5", "1"
+
+STATE = (
+    "SELECT strategy, lwlock_wait FROM pg_sweep_status",
+    "SELECT name, setting FROM pg_file_settings"
+    " WHERE sourcefile LIKE '%postgresql.auto.conf' ORDER BY seqno",
+    "SELECT name, setting FROM pg_settings"
+    " WHERE source IN ('configuration file', 'database', 'user')"
+    " ORDER BY name")
+
+
+def state(stage):
+    """What A/B may change, and must put back."""
+    return [stage.admin.rows(sql) for sql in STATE]
+
+
+def command(stage, *options):
+    return [paths.ROOT / "bench" / "ab" / "run", *stage.connection(),
+            "-d", stage.database, "--bindir", stage.server.bin("psql").parent,
+            "-S", "-c", stage.args.clients, "--a", "stock", "--b", "batched",
+            *options]
+
+
+def play(stage):
+    stage.explain("""bench/ab switches settings on a running server, in random order
+        under one load, says for each metric whether a difference is shown, and
+        puts everything back, however it ends. Here in a few short slices:""")
+    options = ["--blocks", BLOCKS_QUICK if stage.args.quick else BLOCKS,
+               "--slice", SLICE_QUICK if stage.args.quick else SLICE,
+               "--out", stage.cluster.dir / "ab"]
+    if importlib.util.find_spec("matplotlib") is None:
+        stage.explain("""(matplotlib is missing, so without a picture: tools/deps
+            installs it.)""")
+        options.append("--no-picture")
+    before = state(stage)
+    status, _ = stage.run(*command(stage, *options))
+    if status != 0:
+        raise paths.BenchError(f"bench/ab/run has failed (status {status})")
+    if state(stage) != before:
+        raise paths.BenchError("bench/ab/run has not put everything back")
+    report.say()
+    strategy, policy = before[0][0]
+    stage.explain(f"""Everything is as before: strategy "{strategy}", waiting
+        "{policy}", and the configuration. This was too short for an answer.
+        For one, take longer, and slices that are long for what is compared
+        (docs/ab.md); --attach compares under your application instead of pgbench:""")
+    stage.show_command(*command(stage, "--minutes", "5"))

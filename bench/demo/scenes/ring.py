@@ -1,0 +1,40 @@
+"""Eager flush of the ring of a bulk write."""
+
+TITLE = "Eager flush: bulk loads that write neighbouring blocks together"
+ROWS = 1_000_000
+
+WRITES = ("SELECT writes, round(write_bytes / 8192) AS blocks,\n"
+          "       round(write_bytes / 8192 / nullif(writes, 0), 1)"
+          " AS blocks_a_write\n"
+          "  FROM pg_stat_get_backend_io(pg_backend_pid())\n"
+          " WHERE object = 'relation' AND context = 'bulkwrite';")
+RING = ("SELECT ring, laps, victims, eager, writes, wal_flushes, skipped_wal,\n"
+        "       round(total_time) AS total_ms\n"
+        "  FROM pg_sweep_ring_flush WHERE ring = 'bulkwrite';")
+
+
+def play(stage):
+    stage.explain("""COPY, CREATE TABLE AS and VACUUM reuse a small ring of buffers,
+        and write each dirty one by itself before they do. With
+        pg_sweep.eager_flush, who meets one writes what else in the ring can be
+        written, neighbours by one call. It pays where several processes load at once,
+        or writes are dear; this is one process, to see what happens.""")
+    file = stage.cluster.dir / "accounts.copy"
+    psql = stage.terminal()
+    psql.type("CREATE TABLE IF NOT EXISTS copied (LIKE pgbench_accounts);")
+    psql.type(f"COPY (SELECT * FROM pgbench_accounts LIMIT {ROWS})\n"
+              f"  TO '{file}';")
+    for value in ("off", "on"):
+        # What a session has written is counted from its beginning.
+        psql = stage.terminal()
+        psql.type("TRUNCATE copied;")
+        psql.type(f"SET pg_sweep.eager_flush = {value};")
+        psql.type("\\timing on")
+        psql.type(f"COPY copied FROM '{file}';")
+        psql.type("\\timing off")
+        psql.answer("SELECT pg_stat_force_next_flush();")
+        psql.type(WRITES)
+    psql.type(RING)
+    stage.explain("""(For roles that load: ALTER ROLE loader SET
+        pg_sweep.eager_flush = on. docs/eager-flush.md says when it pays;
+        "make bench BENCH=copy" measures it.)""")
