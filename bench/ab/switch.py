@@ -276,8 +276,10 @@ class Switcher:
                                    f" {value!r}")
         strategy = setting.values.get(settings.STRATEGY, "auto").lower()
         if strategy not in ("auto", now.get("strategy")):
-            raise SomebodyElse(f"strategy is {now['strategy']}, not"
-                               f" {strategy}")
+            # so soon after us; it is left to him all the same
+            self.leave_to_others("strategy")
+            raise SomebodyElse(self._who("strategy", strategy,
+                                         now["strategy"]), "strategy")
         lasting = {key: value for key, value in now.items()
                    if key != "generation"}
         before = self.expected.setdefault(setting.name, lasting)
