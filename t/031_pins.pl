@@ -31,6 +31,7 @@ my $steps = stress_number('PG_SWEEP_PINS_STEPS', 1_000_000, 500_000);
 # pin many.
 my $quiet = qq{
 autovacuum = off
+max_logical_replication_workers = 0
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 max_connections = 8

@@ -56,7 +56,8 @@ END
 
 # A server with pg_sweep preloaded, not started yet.  conf is appended to
 # postgresql.conf; init goes to PostgreSQL::Test::Cluster->init.
-# Autovacuum is off, as most tests count allocations.
+# Autovacuum and the launcher of logical replication, which look into catalogs
+# whenever they like, are off, as most tests count allocations or pins.
 sub sweep_node
 {
 	my ($name, %params) = @_;
@@ -68,6 +69,7 @@ sub sweep_node
 shared_preload_libraries = 'pg_sweep'
 restart_after_crash = on
 autovacuum = off
+max_logical_replication_workers = 0
 log_statement = none
 });
 	$node->append_conf('postgresql.conf', $params{conf})
@@ -150,6 +152,8 @@ sub run_in_background
 	die "could not fork: $!" unless defined $pid;
 	if ($pid == 0)
 	{
+		# whatever nohup or a shell's "&" has made the tests ignore
+		$SIG{$_} = 'DEFAULT' for qw(INT QUIT HUP TERM PIPE);
 		open(STDIN, '<', '/dev/null') or _exit(126);
 		open(STDOUT, '>', "$base.out") or _exit(126);
 		open(STDERR, '>', "$base.err") or _exit(126);
