@@ -179,6 +179,9 @@ INSERT INTO seen SELECT pid, buffers_pinned, most_pinned, table_slots FROM pg_sw
  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid();
 });
 my $looker = start_pgbench($node, 'look', '--file' => $script, '--time' => 3600);
+ok( $node->poll_query_until(
+		'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'look' AND query LIKE '%INSERT%'}),
+	'somebody looks');
 # Five for each place
 my $clients = 2;
 my $each = 5 * $connections / $clients;
