@@ -56,11 +56,15 @@ sub contents
 	return sql("SELECT count(*), sum(i), count(DISTINCT i), bool_and(pad = repeat('x', 200) || i) FROM $table");
 }
 
-# What pg_stat_io has of writes by sessions in a context: calls, blocks
+# What pg_stat_io has of writes by sessions in a context: calls, blocks.  A session
+# reports the last of them when it exits, which psql does not wait for.
 sub stat_io
 {
 	my ($context) = @_;
 
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
+	  or die 'a session does not end';
 	return split /\|/, sql(qq{
 SELECT sum(writes), sum(write_bytes) / 8192 FROM pg_stat_io
  WHERE backend_type = 'client backend' AND object = 'relation' AND context = '$context'});

@@ -198,7 +198,8 @@ sub check_some_checksums
 	my ($session, $relative, $first, $some) = @_;
 	my $numbers = join ',', map { $first + int(rand($some)) } 1 .. 20;
 
-	for my $attempt (1 .. 20)
+	# a busy machine may stop who writes in the middle
+	for my $attempt (1 .. 250)
 	{
 		$numbers = $session->query_safe(qq{
 SELECT string_agg(b::text, ',') FROM unnest('{$numbers}'::int[]) b, pg_read_binary_file('$relative', b * 8192, 8192, true) p
@@ -265,8 +266,9 @@ for my $round (1 .. $crashes)
 	wait_for_work($name);
 	usleep(1_000_000 * rand);
 
-	my $copies = sql('SELECT count(*) FROM pg_stat_progress_copy');
-	cmp_ok($copies, '>=', $writers / 2, "$name: $copies COPYs are under way");
+	# between two of them, all may wait for the disk
+	ok($primary->poll_query_until('postgres', "SELECT count(*) >= $writers / 2 FROM pg_stat_progress_copy"),
+		"$name: COPYs are under way");
 	if ($whole_server)
 	{
 		kill_all();

@@ -157,7 +157,8 @@ sub lsn_number
 	return hex($1) * 2**32 + hex($2);
 }
 
-# For some seconds, read tables' files: a page must not have an LSN beyond what is
+# For some seconds, and longer on a machine so slow that little has been read by
+# then, read tables' files: a page must not have an LSN beyond what is
 # flushed when it has been read.  Returns what did, and how much was looked at; nearest:
 # by how many bytes of WAL the newest page was older than what is flushed.  check is called
 # for each piece that was read (session, path for the server, first block, blocks)
@@ -166,13 +167,16 @@ sub watch_files
 {
 	my ($node, $seconds, $tables, $check) = @_;
 	my $session = $node->background_psql('postgres');
+	$session->set_query_timer_restart;
 	my @files = map {
 		[ $_, relation_file($node, $_), $node->safe_psql('postgres', "SELECT pg_relation_filepath('$_')") ]
 	} @$tables;
+	my $least = 5001;
 	my $until = time + $seconds;
+	my $deadline = $until + $PostgreSQL::Test::Utils::timeout_default;
 	my %seen = (pages => 0, checked => 0, nearest => 2**62, early => [], torn => []);
 
-	while (time < $until)
+	while (time < $until || $seen{pages} < $least && time < $deadline)
 	{
 		my ($name, $path, $relative) = @{ $files[ rand @files ] };
 		my $blocks = int((-s $path) / 8192);
