@@ -50,6 +50,7 @@ is($node->safe_psql('postgres', $batch_fits),
 
 # A session that has taken a lease while few were there, and sits on it
 my $sitter = $node->background_psql('postgres');
+$sitter->set_query_timer_restart;
 my $sitter_pid = $sitter->query_safe('SELECT pg_backend_pid()');
 my $sits = 0;
 for my $block (0 .. 50)
@@ -142,6 +143,8 @@ for my $strategy ('batched', (grep { $_ ne 'batched' } @strategies), 'switching'
 	}
 }
 
+# It has been there all the time: by a query, its timeout begins anew.
+$sitter->query_safe('SELECT 1');
 $sitter->quit;
 
 # Those whose pgbench was stopped may find out in the middle of a query

@@ -21,6 +21,7 @@ my $suite = "$top/bench/suite/run";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/bench";
 my $python = '/usr/bin/python3';
 my $least_checks = 65;    # or something has not run
+my $patience = 3 * $PostgreSQL::Test::Utils::timeout_default;
 
 plan skip_all => 'bench/ is not there' unless -x $suite;
 remove_tree($work);
@@ -54,7 +55,7 @@ sub run_suite
 	my (@args) = @_;
 	my $said = '';
 
-	IPC::Run::run([ $suite, @args ], '<', \undef, '>', \$said, '2>', \$said, IPC::Run::timeout(180));
+	IPC::Run::run([ $suite, @args ], '<', \undef, '>', \$said, '2>', \$said, IPC::Run::timeout($patience));
 	return ($? >> 8, $said);
 }
 
@@ -128,7 +129,7 @@ SKIP:
 
 	my $said_here = '';
 	my $run = IPC::Run::start([ $suite, '--quick', '--only', 'pgbench_ro', 'pins', '--out', "$work/out2" ],
-		'<', \undef, '>', \$said_here, '2>', \$said_here, IPC::Run::timeout(180));
+		'<', \undef, '>', \$said_here, '2>', \$said_here, IPC::Run::timeout($patience));
 	$run->pump until $said_here =~ /round 1 of/ || !$run->pumpable;
 	$run->signal('INT');
 	$run->finish;
