@@ -27,10 +27,10 @@ if ($pg_config !~ m{^\Q$top\E/build/} && !$ENV{SWEEP_SERVER_SOURCE})
 
 sub build
 {
-	my ($level) = @_;
+	my ($level, @options) = @_;
 	my ($stdout, $stderr) = ('', '');
 
-	run([ 'python3', '-B', "$top/bench/sim/lib/build.py", "--level=$level", '--patched=' . dirname(dirname($pg_config)) ],
+	run([ 'python3', '-B', "$top/bench/sim/lib/build.py", "--level=$level", '--patched=' . dirname(dirname($pg_config)), @options ],
 		'>', \$stdout, '2>', \$stderr) or BAIL_OUT("the simulator cannot be built: $stderr");
 	chomp $stdout;
 	return $stdout;
@@ -262,6 +262,13 @@ my %copies = ('load.bytes' => 8000, 'machine.copy_bytes_per_s' => 8_000_000_000)
 takes(lines('copy', 10, 4, %copies), 10 * 1_000_000, 'copies at the speed of a core');
 takes(lines('copy', 10, 4, %copies, 'machine.bandwidth_bytes_per_s' => 16_000_000_000), 4 * 10 * 500_000,
 	'copies that share the bandwidth of a node');
+
+# ---- each has static variables of its own ----
+
+my $private = play(config(load => 'private', backends => 40, 'load.times' => 500), build('O2', "--loads=$top/bench/sim/test/private.c"));
+is(value($private, 'checked'), 40 * (500 + 2 * 301 + 3), 'static variables of 40 fibers, half of which begin later');
+cmp_ok(value($private, 'slept'), '>', 10_000, 'while others run');
+is(value($private, 'wrong'), 0, 'are as each has left them');
 
 # ---- the same each time ----
 

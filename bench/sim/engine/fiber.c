@@ -178,6 +178,14 @@ sim_large_touched(const char *address, bool write)
 
 /* ---- switches ---- */
 
+static void
+fiber_begins(void)
+{
+	sim_process_begins();
+	sim_me->fn(sim_me->arg);
+	sim_fiber_ended();
+}
+
 #ifdef __x86_64__
 
 static void *main_sp;
@@ -212,14 +220,6 @@ extern void switch_stacks(void **save, void *to) __asm__("switch_stacks");
 
 #define SAVED_REGISTERS 6
 
-static void
-fiber_begins(void)
-{
-	sim_process_begins();
-	sim_me->fn(sim_me->arg);
-	sim_fiber_ended();
-}
-
 static void *
 first_frame(char *stack)
 {
@@ -238,14 +238,6 @@ first_frame(char *stack)
 #else
 
 static ucontext_t main_context;
-
-static void
-fiber_begins(void)
-{
-	sim_process_begins();
-	sim_me->fn(sim_me->arg);
-	sim_fiber_ended();
-}
 
 static void *
 first_frame(char *stack)

@@ -10,9 +10,10 @@
  * and takes the time it would take.  Other memory is private to the process.
  *
  * Static variables of these files are private to the fiber: it starts with a
- * copy of what they are when it is spawned, as after fork().  What is to be
- * common to all fibers without being simulated (totals for the report, say)
- * is marked SIM_COMMON.
+ * copy of what they are when it is spawned, as after fork(); of large ones
+ * (fiber.c), of what they are at the start of the run.  What is to be common
+ * to all fibers without being simulated (totals for the report, say) is marked
+ * SIM_COMMON.
  *
  * bench/sim/engine/sim.h
  *

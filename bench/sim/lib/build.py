@@ -46,6 +46,9 @@ SERVER_FILES = ("src/backend/storage/lmgr/s_lock.c",
 # The same of the server without our patches; what it exports gets other names.
 UNPATCHED_LWLOCK = "src/backend/storage/lmgr/lwlock.c"
 
+# Which loads there are
+LOADS = SIM / "loads" / "loads.c"
+
 # What GCC calls the pass that tells of accesses; volatile ones by other names.
 PLAYED_FLAGS = ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
                 "--param=tsan-instrument-func-entry-exit=0",
@@ -135,7 +138,8 @@ def dependencies(obj):
 class Build:
     """Objects of what is played are shared by the variants of the engine."""
 
-    def __init__(self, server, level, top, label):
+    def __init__(self, server, level, top, label, loads):
+        self.loads = loads
         self.cc = shlex.split(os.environ.get("CC") or "gcc")
         self.version = check_compiler(self.cc)
         self.level = level
@@ -193,7 +197,8 @@ class Build:
                           "-include", "unpatched_lwlock.h")
         for folder in ("restated", "glue", "loads"):
             for source in sorted((SIM / folder).glob("*.c")):
-                yield self.played(source, "-DSIM_EXTENSION")
+                yield self.played(self.loads if source == LOADS else source,
+                                  "-DSIM_EXTENSION")
         for source in sorted((SIM / "engine").glob("*.c")):
             yield (source, [*ENGINE_FLAGS, f"-{self.level}", f"-I{SIM}"],
                    self.engine_dir, None)
@@ -220,12 +225,13 @@ class Build:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             objects = list(pool.map(self.compile, self.tasks()))
         objects.append(self.compile(self.sources(objects)))
-        binary = self.engine_dir / "sim"
-        stamp = self.engine_dir / "sim.key"
+        name = "sim" if self.loads == LOADS else f"sim-{self.loads.stem}"
+        binary = self.engine_dir / name
+        stamp = self.engine_dir / f"{name}.key"
         key = digest(*self.cc, *map(sha256_now, objects))
         if not (binary.exists() and stamp.exists()
                 and stamp.read_text() == key):
-            new = self.engine_dir / "sim.new"
+            new = self.engine_dir / f"{name}.new"
             run([*self.cc, "-no-pie", "-o", new, *objects, "-lm"],
                 "linking the simulator")
             os.replace(new, binary)
@@ -254,7 +260,7 @@ def separate_variables(obj):
         run(["objcopy", *renames, obj], "objcopy")
 
 
-def build(level="O2", server=None):
+def build(level="O2", server=None, loads=LOADS):
     """Build a variant, if anything has changed; returns the binary's path."""
     release = ROOT / "build" / "18" / "release"
     if server is None:
@@ -267,7 +273,7 @@ def build(level="O2", server=None):
     with open(top / "build.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         sha256_file.cache_clear()
-        return Build(server, level, top, label).all()
+        return Build(server, level, top, label, loads).all()
 
 
 def simulator():
@@ -284,9 +290,13 @@ def main():
                         default=ROOT / "build" / "18" / "release",
                         help="install prefix of the patched server"
                              " (default: build/18/release)")
+    parser.add_argument("--loads", metavar="FILE", default=LOADS,
+                        type=lambda name: Path(name).resolve(),
+                        help="in place of loads/loads.c, for tests")
     args = parser.parse_args()
     try:
-        print(build(args.level, paths.Server("patched", args.patched)))
+        print(build(args.level, paths.Server("patched", args.patched),
+                    args.loads))
     except BenchError as error:
         sys.exit(f"build.py: {error}")
 
