@@ -141,7 +141,7 @@ $shown = scene($out, 'A/B');
 like($shown, qr/^\$ bench\/ab\/run -h \S+ (?:\\\n +)?-U postgres -d pgbench (?:\\\n +)?--bindir/m, 'ab: the command');
 like($shown, qr/^transactions\/s +[1-9][\d,]* +[1-9][\d,]* +\d\.\d+ +-$/m, 'ab: its table');
 like($shown, qr/^batched to stock: no verdict, 2 blocks are too few, 6 needed$/m, 'ab: no verdict');
-like($shown, qr/^Everything is as before: strategy "\w+", waiting "stock", and the\s+configuration\./m, 'ab: all is put back');
+like($shown, qr/^Everything is as before: strategy "\w+", waiting "stock", and the\s+configuration\. This was too short for an answer\s+about transactions\./m, 'ab: all is put back');
 like($shown, qr/--a stock --b batched.*?--minutes 5$/ms, 'ab: what to do for an answer');
 is(scalar(grep { -s "$work/demo/ab/$_" } qw(ab.json ab.csv)), 2, 'ab: its files');
 
