@@ -148,6 +148,12 @@ sub run_in_background
 	my $pid;
 
 	note("starting in the background: @command");
+	# empty, and there, from now on
+	for my $file ("$base.out", "$base.err")
+	{
+		open(my $new, '>', $file) or die "could not write $file: $!";
+		close $new;
+	}
 	$pid = fork;
 	die "could not fork: $!" unless defined $pid;
 	if ($pid == 0)
