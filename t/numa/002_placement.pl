@@ -226,7 +226,7 @@ my $offset = -s $server->logfile;
 $server->adjust_conf('postgresql.conf', 'restart_after_crash', 'on');
 kill 'KILL', query(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'});
 $server->wait_for_log(qr/pg_sweep placed \d+ kB/, $offset);
-$server->poll_query_until('postgres', q{SELECT true});
+wait_until_back($server) or die 'the server does not come back';
 fill();
 my ($pages, $right) = split /\|/, residence('blocks');
 is($right, $pages, "after a crash: all $pages pages of blocks are on their node");
