@@ -9,7 +9,8 @@
  * main.c		one run: read the configuration, play it, report
  * config.c		the keys of the configuration, and the machine
  * fiber.c		fibers: stacks, switches, the private variables of a process
- * schedule.c	whose turn it is: event queue, CPUs, time slices, sleepers
+ * cpus.c		the machine's CPUs, and which one a fiber gets
+ * schedule.c	whose turn it is: event queue, time slices, sleepers
  * arena.c		shared memory, its regions and lines
  * cache.c		what an access to a line costs
  * hooks.c		the calls that the compiler makes of accesses
@@ -113,9 +114,6 @@ typedef struct SimCpu
 	int			nwaiting;
 } SimCpu;
 
-extern SimCpu *sim_cpu_table;
-extern int	sim_ncpus_all;		/* with those of SIM_NO_CPU */
-
 extern char *sim_arena;
 extern SimLine *sim_lines;
 
@@ -123,6 +121,14 @@ extern void sim_access_slow(SimLine *line, SimAccess what);
 extern void sim_cache_setup(void);
 extern void sim_cache_traffic(int cpu, int64_t bytes);
 extern void sim_fence(void);
+
+/* ---- cpus.c ---- */
+
+extern SimCpu *sim_cpu_table;
+extern int	sim_ncpus_all;		/* with those of SIM_NO_CPU */
+
+extern void sim_cpus_setup(void);
+extern int	sim_cpu_for(int cpu);
 
 /* ---- arena.c ---- */
 

@@ -69,6 +69,7 @@ main(int argc, char **argv)
 	sim_machine_setup();
 	sim_arena_setup();
 	sim_fiber_setup();
+	sim_cpus_setup();
 	sim_schedule_setup();
 	sim_cache_setup();
 	load = find_load();

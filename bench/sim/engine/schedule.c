@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * schedule.c
- *	  Whose turn it is: event queue, CPUs, time slices, sleepers.
+ *	  Whose turn it is: event queue, time slices, sleepers.
  *
  * A fiber runs until it comes to something that others can see or change, at a
  * time later than somebody else's next event; then it is the other's turn.  So
@@ -12,7 +12,6 @@
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine.h"
 
@@ -35,21 +34,13 @@ _Static_assert(SIM_MAX_FIBERS <= 1 << FIBER_BITS, "numbers of fibers do not fit"
 SimFiber   *sim_fiber_table;
 int			sim_nfibers;
 int64_t		sim_events;
-SimCpu	   *sim_cpu_table;
-int			sim_ncpus_all;
 
 static Event *heap;				/* the earliest first; equal ones by number */
 static int	nheap;
 static int	nalive;				/* fibers that the run waits for */
-static int *placement;			/* CPUs in the order in which they are given out */
-static int	nplaced;
-static int	nown_cpus;			/* of SIM_NO_CPU given out */
 static SimTime *node_busy_until;	/* memory bandwidth */
 static SimTime device_busy_until;
 static SimMachine machine;
-
-/* CPUs for fibers that have one of their own */
-#define OWN_CPUS	4
 
 /* ---- event queue: a heap in which each has four children ---- */
 
@@ -459,24 +450,6 @@ sim_random_below(uint32_t below)
 }
 
 int
-sim_node_of_cpu(int cpu)
-{
-	return sim_cpu_table[cpu].node;
-}
-
-int
-sim_group_of_cpu(int cpu)
-{
-	return sim_cpu_table[cpu].group;
-}
-
-int
-sim_socket_of_cpu(int cpu)
-{
-	return sim_cpu_table[cpu].socket;
-}
-
-int
 sim_spawn(const char *name, void (*fn) (void *), void *arg, int cpu)
 {
 	SimFiber   *fiber = &sim_fiber_table[sim_nfibers];
@@ -484,22 +457,11 @@ sim_spawn(const char *name, void (*fn) (void *), void *arg, int cpu)
 
 	if (sim_nfibers == SIM_MAX_FIBERS)
 		sim_fail("more than %d fibers", SIM_MAX_FIBERS);
-	if (cpu == SIM_BY_PLACEMENT)
-		cpu = placement[nplaced++ % sim_cpus()];
-	else if (cpu == SIM_NO_CPU)
-	{
-		if (nown_cpus == OWN_CPUS)
-			sim_fail("more than %d fibers with CPUs of their own", OWN_CPUS);
-		cpu = sim_cpus() + nown_cpus++;
-	}
-	else if (cpu < 0 || cpu >= sim_cpus())
-		sim_fail("there is no CPU %d", cpu);
-
 	fiber->number = ++sim_nfibers;
 	fiber->name = name;
 	fiber->fn = fn;
 	fiber->arg = arg;
-	fiber->cpu = cpu + 1;
+	fiber->cpu = sim_cpu_for(cpu) + 1;
 	fiber->random = sim_random_seed(sim_seed, fiber->number);
 	sim_fiber_create(fiber);
 	nalive++;
@@ -509,92 +471,10 @@ sim_spawn(const char *name, void (*fn) (void *), void *arg, int cpu)
 	return fiber->number - 1;
 }
 
-/* ---- the machine's CPUs ---- */
-
-/*
- * Numbered as Linux does: the first thread of each core, then the second ones.
- */
-static void
-make_cpus(void)
-{
-	int			per_node = machine.cores_per_group * machine.groups_per_node;
-
-	sim_ncpus_all = sim_cpus() + OWN_CPUS;
-	sim_cpu_table = calloc(sim_ncpus_all, sizeof(*sim_cpu_table));
-	if (sim_cpu_table == NULL)
-		sim_fail("out of memory");
-	for (int i = 0; i < sim_ncpus_all; i++)
-	{
-		SimCpu	   *cpu = &sim_cpu_table[i];
-		int			core = i % machine.cores;
-
-		if (i >= sim_cpus())
-		{
-			cpu->core = machine.cores + i - sim_cpus();
-			core = 0;			/* beside it */
-		}
-		else
-			cpu->core = core;
-		cpu->group = core / machine.cores_per_group;
-		cpu->node = core / per_node;
-		cpu->socket = cpu->node / machine.nodes_per_socket;
-		cpu->current = cpu->first = cpu->last = -1;
-	}
-}
-
-static void
-shuffle(int *cpus, int n, uint64_t *random)
-{
-	for (int i = n - 1; i > 0; i--)
-	{
-		int			j = ((uint64_t) sim_random_step(random) * (i + 1)) >> 32;
-		int			swap = cpus[i];
-
-		cpus[i] = cpus[j];
-		cpus[j] = swap;
-	}
-}
-
-/*
- * compact: core after core, node after node.  scatter: the nodes by turns.
- * random: any order.  Always one fiber on each core before any core gets a
- * second one, as the kernel does it.
- */
-static void
-make_placement(void)
-{
-	const char *how = sim_config_text("placement", "compact");
-	int			nodes = sim_nodes();
-	uint64_t	random = sim_random_seed(sim_seed, UINT64_C(1) << 40);
-
-	placement = calloc(sim_cpus(), sizeof(int));
-	if (placement == NULL)
-		sim_fail("out of memory");
-	for (int thread = 0; thread < machine.threads_per_core; thread++)
-	{
-		int		   *cpus = placement + thread * machine.cores;
-
-		for (int i = 0; i < machine.cores; i++)
-		{
-			int			core = i;
-
-			if (strcmp(how, "scatter") == 0)
-				core = i % nodes * (machine.cores / nodes) + i / nodes;
-			cpus[i] = thread * machine.cores + core;
-		}
-		if (strcmp(how, "random") == 0)
-			shuffle(cpus, machine.cores, &random);
-		else if (strcmp(how, "scatter") != 0 && strcmp(how, "compact") != 0)
-			sim_fail("placement must be compact, scatter or random, not \"%s\"", how);
-	}
-}
-
 void
 sim_schedule_setup(void)
 {
 	machine = *sim_machine();
-	make_cpus();
-	make_placement();
 	heap = calloc(SIM_MAX_FIBERS + 1, sizeof(*heap));
 	sim_fiber_table = calloc(SIM_MAX_FIBERS, sizeof(*sim_fiber_table));
 	node_busy_until = calloc(sim_nodes(), sizeof(*node_busy_until));
