@@ -15,34 +15,12 @@ use RingTest;
 use SweepTest;
 use Test::More;
 
-# Only what the test does writes anything or flushes WAL: no background writer, no
-# checkpoint, and the WAL writer is stopped. The pool is so large that the limit of
-# pins is none.
-my $node = sweep_node(
-	'main',
-	init => { extra => ['--data-checksums'] },
-	conf => q{
+# The pool is so large that the limit of pins is none.
+my $node = quiet_node(q{
 shared_buffers = 160MB
 max_connections = 20
-bgwriter_lru_maxpages = 0
-checkpoint_timeout = 1h
-max_wal_size = 1GB
-wal_writer_delay = 10s
-io_method = sync
 io_max_combine_limit = 128
 io_combine_limit = 16
-pg_sweep.eager_flush = on
-});
-
-plan skip_all => 'test/modules/test_ring_flush is not installed'
-  unless installed_module($node, 'test_ring_flush');
-
-$node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION pg_sweep;
-CREATE EXTENSION test_ring_flush;
-CREATE EXTENSION pg_buffercache;
 });
 ok(has_ring_flush($node), 'the server has the patch');
 
@@ -56,11 +34,6 @@ sub sql
 	my ($query) = @_;
 
 	return $node->safe_psql('postgres', $query);
-}
-
-sub flushed_upto
-{
-	return sql('SELECT pg_current_wal_flush_lsn()');
 }
 
 # A lap over blocks 0 to $size - 1 of table t, each in the next slot, while somebody
@@ -87,11 +60,11 @@ sub check_lap
 	}
 
 	my @io = $ring->stat_io('bulkwrite');
-	my $flushed = flushed_upto();
+	my $flushed = $ring->flushed_upto;
 	$before = ring_counts($node, 'bulkwrite');
 	$ring->next_victims('t', $size, 1);
 	is_delta($node, 'bulkwrite', $before, $expected, "$title: counts");
-	is(flushed_upto(), $flushed, "$title: no WAL is flushed");
+	is($ring->flushed_upto, $flushed, "$title: no WAL is flushed");
 
 	my @io_after = $ring->stat_io('bulkwrite');
 	is_deeply(
@@ -237,13 +210,13 @@ $ring->flush_wal();
 $ring->dirty('t', 1, 20, 'logged');
 $ring->dirty('t', 21, 3, 'unlogged');
 $ring->dirty('t', 24, 8, 'logged');
-my $flushed = flushed_upto();
+my $flushed = $ring->flushed_upto;
 $before = ring_counts($node, 'bulkwrite');
 $ring->next_victims('t', 32, 1);
 is_delta($node, 'bulkwrite', $before,
 	{ laps => 1, victims => 1, eager => 3, writes => 2, skipped_wal => 28 }, 'WAL for the others: counts');
 $ring->is_written('t', 0, 31, [ 0, 21, 22, 23 ], 'WAL for the others');
-is(flushed_upto(), $flushed, 'WAL for the others: not flushed');
+is($ring->flushed_upto, $flushed, 'WAL for the others: not flushed');
 
 # The next victim is one of them
 $before = ring_counts($node, 'bulkwrite');
@@ -252,7 +225,7 @@ is_delta($node, 'bulkwrite', $before,
 	{ laps => 1, victims => 1, eager => 27, writes => 3, wal_flushes => 1, skipped_clean => 4 },
 	'WAL for the next victim: counts');
 $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'WAL for the next victim');
-cmp_ok(lsn_number(flushed_upto()), '>', lsn_number($flushed), 'WAL for the next victim: flushed');
+cmp_ok(lsn_number($ring->flushed_upto), '>', lsn_number($flushed), 'WAL for the next victim: flushed');
 
 # Where nothing else is to be expected, a lap gives up
 $ring->begin('t', 200);
@@ -281,13 +254,13 @@ $ring->make_table('unlogged', 40, 'UNLOGGED');
 $ring->begin('unlogged', $size);
 $ring->dirty('unlogged', 0, 10, 'unlogged');
 $ring->dirty('unlogged', 10, 22, 'fake lsn');
-$flushed = flushed_upto();
+$flushed = $ring->flushed_upto;
 $before = ring_counts($node, 'bulkwrite');
 $ring->next_victims('unlogged', 32, 1);
 is_delta($node, 'bulkwrite', $before,
 	{ laps => 1, victims => 1, eager => 31, writes => 2 }, 'unlogged pages: counts');
 $ring->is_written('unlogged', 0, 31, [ 0 .. 31 ], 'unlogged pages');
-is(flushed_upto(), $flushed, 'unlogged pages: no WAL is flushed');
+is($ring->flushed_upto, $flushed, 'unlogged pages: no WAL is flushed');
 
 # and a victim whose LSN is made up
 $ring->begin('unlogged', 2);
@@ -475,29 +448,16 @@ $ring->quit;
 # All at once: two rings, of which others lock, change and log the same pages, and
 # checkpoints that write them
 #
-sub in_background
-{
-	my ($name, @queries) = @_;
-
-	return run_in_background(
-		$name, 'psql', '--no-psqlrc', '--quiet', '--tuples-only', '--no-align',
-		'--set' => 'ON_ERROR_STOP=1',
-		'--host' => $node->host,
-		'--port' => $node->port,
-		'--dbname' => 'postgres',
-		map { ('--command' => $_) } @queries);
-}
-
 my $seconds = 6;
 my $milliseconds = 1000 * $seconds;
 $ring->make_table('busy', 1000);
 sql('SELECT pg_sweep_reset_stats()');
 my @busy = (
-	in_background('small_ring', "SELECT test_ring_make('bulkwrite', 32)", "SELECT test_ring_work('busy', $milliseconds)"),
-	in_background('large_ring', "SELECT test_ring_make('bulkwrite', 200)", "SELECT test_ring_work('busy', $milliseconds)"),
-	in_background('disturb_1', "SELECT test_ring_disturb('busy', $milliseconds)"),
-	in_background('disturb_2', "SELECT test_ring_disturb('busy', $milliseconds)"),
-	in_background('checkpoints', ('SELECT pg_sleep(0.2)', 'CHECKPOINT') x (4 * $seconds)));
+	psql_in_background($node, 'small_ring', "SELECT test_ring_make('bulkwrite', 32)", "SELECT test_ring_work('busy', $milliseconds)"),
+	psql_in_background($node, 'large_ring', "SELECT test_ring_make('bulkwrite', 200)", "SELECT test_ring_work('busy', $milliseconds)"),
+	psql_in_background($node, 'disturb_1', "SELECT test_ring_disturb('busy', $milliseconds)"),
+	psql_in_background($node, 'disturb_2', "SELECT test_ring_disturb('busy', $milliseconds)"),
+	psql_in_background($node, 'checkpoints', ('SELECT pg_sleep(0.2)', 'CHECKPOINT') x (4 * $seconds)));
 my $seen = watch_files($node, $seconds - 1, ['busy']);
 is_deeply([ map { wait_for_background($_, $seconds) } @busy ], [ (0) x @busy ], 'all at once: nobody fails')
   or diag(map { background_stderr($_) } @busy);
@@ -513,10 +473,6 @@ is(sql(q{SELECT test_ring_wrong('busy')}), '', 'all at once: every page is of on
 sql('CHECKPOINT');
 is(sql(q{SELECT test_ring_wrong('busy')}), '', 'all at once: after a checkpoint');
 
-is_deeply([ unexpected_log_lines($node, 0) ], [], 'no error in the log');
-$node->stop;
-$node->command_checks_all(
-	[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
-	0, [qr/Bad checksums:\s+0\n/], [qr/^$/], 'all checksums are right');
+check_what_is_left($node);
 
 done_testing();

@@ -17,27 +17,10 @@ use SweepTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-# See t/036_ring_flush_races.pl
-my $node = sweep_node(
-	'main',
-	init => { extra => ['--data-checksums'] },
-	conf => q{
+my $node = quiet_node(q{
 shared_buffers = 32MB
 max_connections = 10
-bgwriter_lru_maxpages = 0
-checkpoint_timeout = 1h
-max_wal_size = 1GB
-wal_writer_delay = 10s
-io_method = sync
-pg_sweep.eager_flush = on
 });
-
-plan skip_all => 'test/modules/test_ring_flush is not installed'
-  unless installed_module($node, 'test_ring_flush');
-
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep; CREATE EXTENSION test_ring_flush; CREATE EXTENSION pg_buffercache');
-
 my $ring = RingTest->new($node);
 my $other = RingTest->new($node);
 
@@ -46,11 +29,6 @@ sub sql
 	my ($query) = @_;
 
 	return $node->safe_psql('postgres', $query);
-}
-
-sub flushed_upto
-{
-	return sql('SELECT pg_current_wal_flush_lsn()');
 }
 
 # A ring of four: a victim, and three blocks that are nobody's neighbours, so that
@@ -101,9 +79,9 @@ sub check_stop
 	fill_ring($case{how});
 	start_lap($case{place});
 	$case{meanwhile}->();
-	my $flushed = flushed_upto();
+	my $flushed = $ring->flushed_upto;
 	is(end_lap(), $case{counts}, "$title: counts");
-	is(flushed_upto(), $flushed, "$title: no WAL is flushed");
+	is($ring->flushed_upto, $flushed, "$title: no WAL is flushed");
 	$case{afterwards}->() if $case{afterwards};
 	is_deeply(blocks_of('t', $ring->written_blocks('t', 0, 31)), $case{written}, "$title: in the file");
 	is_deeply(blocks_of('t', $ring->dirty_blocks('t')), $case{dirty}, "$title: dirty");
@@ -113,26 +91,13 @@ sub check_stop
 	return;
 }
 
-# Another session that does something for a while
-sub in_background
-{
-	my ($name, $query) = @_;
-
-	return run_in_background(
-		$name, 'psql', '--no-psqlrc', '--quiet', '--tuples-only',
-		'--host' => $node->host,
-		'--port' => $node->port,
-		'--dbname' => 'postgres',
-		'--command' => $query);
-}
-
 my $holder;
 
 sub hold
 {
 	my ($how) = @_;
 
-	$holder = in_background('holder', "SELECT test_ring_hold('t', '{10}', '$how')");
+	$holder = psql_in_background($node, 'holder', "SELECT test_ring_hold('t', '{10}', '$how')");
 	$node->poll_query_until('postgres', 'SELECT test_ring_holding() = 1') or die 'nobody holds';
 	return;
 }
@@ -264,9 +229,9 @@ check_stop('I/O begun, hinted by then', place => 'write', how => 'logged',
 fill_ring('logged');
 start_lap('write');
 my @waiting = (
-	in_background('checkpoint', 'CHECKPOINT'),
-	in_background('writer', "SELECT test_ring_write_out('t', 10)"),
-	in_background('changer', "SELECT test_ring_make('bulkwrite', 4), test_ring_write('t', 10, 1, 'logged', 1)"));
+	psql_in_background($node, 'checkpoint', 'CHECKPOINT'),
+	psql_in_background($node, 'writer', "SELECT test_ring_write_out('t', 10)"),
+	psql_in_background($node, 'changer', "SELECT test_ring_make('bulkwrite', 4), test_ring_write('t', 10, 1, 'logged', 1)"));
 ok( $node->poll_query_until('postgres', q{
 SELECT count(*) = 3 FROM pg_stat_activity
  WHERE backend_type = 'client backend' AND (wait_event IN ('CheckpointStart', 'CheckpointDone', 'BufferIo', 'BufferContent'))}),
@@ -283,7 +248,7 @@ $ring->make_table('gone', 40);
 fill_ring('logged', 't', 'gone', 'gone', 'gone');
 my $file = relation_file($node, 'gone');
 start_lap('write');
-my $drop = in_background('drop', 'DROP TABLE gone');
+my $drop = psql_in_background($node, 'drop', 'DROP TABLE gone');
 usleep(300_000);
 ok(-s $file, 'I/O begun: the file is not removed meanwhile');
 like(end_lap(), qr/^victims 1, eager [123], writes [234]/, 'I/O begun, a table dropped: counts');
@@ -301,10 +266,6 @@ is_delta($node, 'bulkwrite', $before, { laps => 1, victims => 1, eager => 3, wri
 $ring->continue_walwriter();
 $ring->quit;
 $other->quit;
-is_deeply([ unexpected_log_lines($node, 0) ], [], 'no error in the log');
-$node->stop;
-$node->command_checks_all(
-	[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
-	0, [qr/Bad checksums:\s+0\n/], [qr/^$/], 'all checksums are right');
+check_what_is_left($node);
 
 done_testing();

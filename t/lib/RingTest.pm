@@ -50,6 +50,7 @@ our @EXPORT = qw(
   @ring_columns eager_flush has_ring_flush
   ring_counts ring_delta is_delta
   relation_file read_blocks page_lsn lsn_number watch_files
+  quiet_node psql_in_background check_what_is_left
 );
 
 # All that is counted but the time
@@ -64,6 +65,64 @@ sub has_ring_flush
 	my ($node) = @_;
 
 	return $node->safe_psql('postgres', 'SELECT eager_flush IS NOT NULL FROM pg_sweep_status') eq 't';
+}
+
+# A server, started, on which only what a test does writes anything or flushes WAL:
+# no background writer, no checkpoint, and the WAL writer does little until it is
+# stopped.  Skips the test if test/modules/test_ring_flush is not there.
+sub quiet_node
+{
+	my ($conf) = @_;
+	my $node = sweep_node(
+		'main',
+		init => { extra => ['--data-checksums'] },
+		conf => qq{
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+max_wal_size = 1GB
+wal_writer_delay = 10s
+io_method = sync
+pg_sweep.eager_flush = on
+$conf});
+
+	plan skip_all => 'test/modules/test_ring_flush is not installed'
+	  unless installed_module($node, 'test_ring_flush');
+	$node->start;
+	$node->safe_psql(
+		'postgres', q{
+CREATE EXTENSION pg_sweep;
+CREATE EXTENSION test_ring_flush;
+CREATE EXTENSION pg_buffercache;
+});
+	return $node;
+}
+
+# Another session, for wait_for_background()
+sub psql_in_background
+{
+	my ($node, $name, @queries) = @_;
+
+	return run_in_background(
+		$name, 'psql', '--no-psqlrc', '--quiet', '--tuples-only', '--no-align',
+		'--set' => 'ON_ERROR_STOP=1',
+		'--host' => $node->host,
+		'--port' => $node->port,
+		'--dbname' => 'postgres',
+		map { ('--command' => $_) } @queries);
+}
+
+# Stops it: its log, and the checksums of all that it has written
+sub check_what_is_left
+{
+	my ($node) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is_deeply([ unexpected_log_lines($node, 0) ], [], 'no error in the log');
+	$node->stop;
+	$node->command_checks_all(
+		[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
+		0, [qr/Bad checksums:\s+0\n/], [qr/^$/], 'all checksums are right');
+	return;
 }
 
 # Switch it on or off for all processes, and wait until new ones have it
@@ -282,6 +341,13 @@ sub continue_walwriter
 
 	kill('CONT', $self->{walwriter}) or die "could not continue $self->{walwriter}: $!";
 	return;
+}
+
+sub flushed_upto
+{
+	my ($self) = @_;
+
+	return $self->sql('SELECT pg_current_wal_flush_lsn()');
 }
 
 # All WAL that there is
