@@ -1,6 +1,6 @@
 
-# Waiting for LWLocks: policies by parameter, function and tranche; and what
-# pg_sweep_lwlock_waits counts, against locks whose waits the test makes.
+# Waiting for LWLocks: policies by parameter, function and tranche, after a restart
+# and a crash, beside another library, and on a server as small as can be.
 
 use strict;
 use warnings FATAL => 'all';
@@ -13,74 +13,21 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
+use WaitTest;
 
-my @policies = qw(stock spin lockless lockless_spin);
-my @modes = ('exclusive', 'shared', 'wait until free');
-my $node = sweep_node('main', conf => q{
-shared_buffers = 4MB
-max_connections = 40
-bgwriter_delay = 10ms
-pg_sweep.lwlock_wait = spin
-});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
-
-# A session whose queries have each the whole timeout
-sub session
-{
-	my $session = $node->background_psql('postgres');
-
-	$session->set_query_timer_restart;
-	return $session;
-}
-
-sub value
-{
-	my ($query) = @_;
-
-	return $node->safe_psql('postgres', $query);
-}
+my $server = WaitTest->new;
+my $node = $server->{node};
 
 sub policies
 {
-	return value('SELECT lwlock_wait, lwlock_wait_configured FROM pg_sweep_status');
+	return $server->value('SELECT lwlock_wait, lwlock_wait_configured FROM pg_sweep_status');
 }
 
 # The policies of tranches that have their own
 sub own
 {
-	return value(
+	return $server->value(
 		q{SELECT string_agg(tranche || '=' || policy, ' ' ORDER BY tranche) FROM pg_sweep_lwlock_policies WHERE own});
-}
-
-sub set_policy
-{
-	my ($policy, $tranche) = @_;
-
-	return value("SELECT pg_sweep_set_lwlock_wait('$policy'"
-		  . (defined $tranche ? ", '$tranche'" : '')
-		  . ')');
-}
-
-sub reload_with
-{
-	my ($setting, $condition) = @_;
-
-	value("ALTER SYSTEM SET $setting");
-	$node->reload;
-	return $node->poll_query_until('postgres', "SELECT $condition FROM pg_sweep_status");
-}
-
-# A reload of another parameter, which the background writer applies in the
-# same go
-my $serial = 10;
-
-sub unrelated_reload
-{
-	$serial++;
-	reload_with("pg_sweep.batch_size = $serial", "batch_size_configured = $serial")
-	  or die 'the reload was not applied';
-	return;
 }
 
 #
@@ -90,7 +37,7 @@ is(policies(), 'spin|spin', 'start: as configured');
 is(own(), '', 'start: no tranche has its own');
 for my $policy (@policies, @policies)
 {
-	ok(reload_with("pg_sweep.lwlock_wait = $policy", "lwlock_wait_configured = '$policy'"),
+	ok($server->reload_with("pg_sweep.lwlock_wait = $policy", "lwlock_wait_configured = '$policy'"),
 		"$policy: a reload is applied");
 	is(policies(), "$policy|$policy", "$policy: a reload switches");
 }
@@ -98,36 +45,36 @@ for my $policy (@policies)
 {
 	my ($other) = grep { $_ ne $policy } @policies;
 
-	reload_with("pg_sweep.lwlock_wait = $other", "lwlock_wait_configured = '$other'")
+	$server->reload_with("pg_sweep.lwlock_wait = $other", "lwlock_wait_configured = '$other'")
 	  or die "could not configure $other";
-	set_policy($other);
-	is(set_policy($policy), $other, "$policy: the function returns what was active");
+	$server->set_policy($other);
+	is($server->set_policy($policy), $other, "$policy: the function returns what was active");
 	is(policies(), "$policy|$other", "$policy: it leaves the configuration alone");
-	unrelated_reload();
+	$server->unrelated_reload;
 	is(policies(), "$policy|$other", "$policy: a reload of other parameters does not undo it");
-	ok(reload_with("pg_sweep.lwlock_wait = $policy", "lwlock_wait_configured = '$policy'"),
+	ok($server->reload_with("pg_sweep.lwlock_wait = $policy", "lwlock_wait_configured = '$policy'"),
 		"$policy: the configuration follows");
 	is(policies(), "$policy|$policy", "$policy: which changes nothing");
-	set_policy($other);
-	set_policy($other, 'WALWrite');
-	ok(reload_with('pg_sweep.lwlock_wait = stock', "lwlock_wait_configured = 'stock'"),
+	$server->set_policy($other);
+	$server->set_policy($other, 'WALWrite');
+	ok($server->reload_with('pg_sweep.lwlock_wait = stock', "lwlock_wait_configured = 'stock'"),
 		"$policy: a changed parameter is applied")
 	  unless $policy eq 'stock';
 	is(policies(), 'stock|stock', "$policy: and wins over the function")
 	  unless $policy eq 'stock';
 	is(own(), "WALWrite=$other", "$policy: what tranches have of their own stays");
-	set_policy('default', 'WALWrite');
+	$server->set_policy('default', 'WALWrite');
 	is(own(), '', "$policy: until it is taken away");
 }
 
-set_policy('lockless_spin');
-set_policy('spin', 'WALWrite');
-set_policy('lockless', 'BufferContent');
+$server->set_policy('lockless_spin');
+$server->set_policy('spin', 'WALWrite');
+$server->set_policy('lockless', 'BufferContent');
 is(own(), 'BufferContent=lockless WALWrite=spin', 'tranches: each has what it was given');
 is(policies(), 'lockless_spin|stock', 'tranches: the others have the default');
-reload_with('pg_sweep.lwlock_wait = lockless', "lwlock_wait = 'lockless'")
+$server->reload_with('pg_sweep.lwlock_wait = lockless', "lwlock_wait = 'lockless'")
   or die 'could not switch';
-set_policy('spin');
+$server->set_policy('spin');
 $node->restart;
 is(policies(), 'lockless|lockless', 'a restart returns to what is configured');
 is(own(), '', 'and to no policies of tranches');
@@ -145,408 +92,13 @@ for my $case (
 }
 
 #
-# What is counted
+# Another library's hooks
 #
 SKIP:
 {
 	skip 'test/modules/test_pg_sweep is not installed', 1
 	  unless installed_module($node, 'test_pg_sweep_lwlock');
 
-	value('CREATE EXTENSION test_pg_sweep');
-
-	my $holder = session();
-
-	# A row of the view in a session that knows the tranches
-	my $know = 'SELECT test_pg_sweep_lwlock_held();';
-
-	sub waits
-	{
-		my ($columns, $where) = @_;
-		my @lines = split /\n/,
-		  value("$know SELECT $columns FROM pg_sweep_lwlock_waits WHERE $where");
-
-		shift @lines;
-		return join "\n", @lines;
-	}
-
-	# Let the holder hold locks until somebody has come for each and has waited
-	# for so many milliseconds (-1: until it is let go); and try to be quicker than
-	# who is woken, so many times
-	sub hold
-	{
-		my ($first, $last, $ms, $again) = @_;
-
-		$again //= 0;
-		$holder->query_until(
-			qr/^begun$/m,
-			"\\echo begun\nSELECT 'overtook ' || test_pg_sweep_lwlock_hand_over($first, $last, $ms, $again);\n\\echo ended\n");
-		$node->poll_query_until('postgres', 'SELECT test_pg_sweep_lwlock_held()')
-		  or die 'the locks are not held';
-		return;
-	}
-
-	# Wait until that is over.  Returns how often it was quicker.
-	sub held_until_now
-	{
-		my ($overtook) = $holder->query_until(qr/^ended$/m, '') =~ /overtook (\d+)/;
-
-		return $overtook;
-	}
-
-	#
-	# One wait, known from outside
-	#
-	my $columns = 'tranche, mode, policy, contended, spun, queued, slept, woken_in_vain, overtaken, handed_over';
-	my $lock = 0;
-	for my $policy (@policies)
-	{
-		for my $mode (@modes)
-		{
-			my $tranche = sprintf('test_%04d', $lock);
-			my $title = "$policy, $mode";
-
-			set_policy($policy);
-			value('SELECT pg_sweep_reset_stats()');
-			hold($lock, $lock, 50);
-			my $begin = time;
-			is(value("SELECT test_pg_sweep_lwlock_take($lock, $lock, '$mode')"),
-				1, "$title: the process sleeps, as core says");
-			my $elapsed = (time - $begin) * 1000;
-			held_until_now();
-
-			is(waits($columns, "tranche = '$tranche'"),
-				"$tranche|$mode|$policy|1|0|1|1|0|0|0", "$title: one wait is counted as one");
-			my ($wait, $longest, $sum, $fits) = split /\|/, waits(
-				q{wait_time, longest_wait, (SELECT sum(n) FROM unnest(histogram) n),
-				  (SELECT bool_and((n = 1) = (wait_time * 1000 >= CASE WHEN i = 1 THEN 0 ELSE 2 ^ (i - 2) END
-				                              AND (i = 24 OR wait_time * 1000 < 2 ^ (i - 1))))
-				     FROM unnest(histogram) WITH ORDINALITY AS h(n, i))},
-				"tranche = '$tranche'");
-			cmp_ok($wait, '>=', 50, "$title: it took at least as long as the lock was held");
-			cmp_ok($wait, '<=', $elapsed, "$title: and no longer than the whole call");
-			is($longest, $wait, "$title: it is the longest");
-			is("$sum|$fits", '1|t', "$title: the histogram has it where it belongs");
-			$lock++;
-		}
-	}
-
-	#
-	# Overtaken, as often as who did it says; and handed over after that, if it has
-	# lasted for too long
-	#
-	for my $after (0, 1)
-	{
-		value("ALTER SYSTEM SET pg_sweep.lwlock_handoff_after = $after");
-		unrelated_reload();
-		for my $policy (@policies)
-		{
-			my $title = "$policy, handoff_after = $after";
-			my $handed_over = $after > 0 && $policy ne 'stock' ? 1 : 0;
-			my $overtook;
-
-			# the holder may lose its CPU at the wrong moment
-			set_policy($policy);
-			for (1 .. 20)
-			{
-				value('SELECT pg_sweep_reset_stats()');
-				hold($lock, $lock, 5, 4);
-				value("SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')");
-				$overtook = held_until_now();
-				last if $overtook > $handed_over;
-			}
-			cmp_ok($overtook, '>', 0, "$title: the waiter is overtaken $overtook times");
-			is( waits(
-					q{contended, spun, queued, slept, woken_in_vain, overtaken, handed_over,
-					  (SELECT sum(n) FROM unnest(histogram) n)},
-					sprintf(q{tranche = 'test_%04d'}, $lock)),
-				join('|', 1, 0, $overtook + 1, $overtook + 1, $overtook, 1, $handed_over, 1),
-				"$title: as it is counted");
-			is( waits('wait_time = longest_wait AND wait_time >= 5 * ' . ($overtook + 1),
-					sprintf(q{tranche = 'test_%04d'}, $lock)),
-				't', "$title: it is one wait");
-			is($overtook, 2, "$title: the second time is too long after the first, and the lock is kept for it")
-			  if $handed_over;
-			$lock++;
-		}
-	}
-	value('ALTER SYSTEM RESET pg_sweep.lwlock_handoff_after');
-	unrelated_reload();
-
-	#
-	# Seen by pg_stat_activity, too; a reset meanwhile
-	#
-	{
-		my $waiter = session();
-		my $pid = $waiter->query_safe('SELECT pg_backend_pid()');
-
-		set_policy('lockless');
-		value('SELECT pg_sweep_reset_stats()');
-		hold($lock, $lock, -1);
-		my $begin = time;
-		$waiter->query_until(qr/^begun$/m,
-			"\\echo begun\nSELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
-		ok( $node->poll_query_until(
-				'postgres',
-				"SELECT wait_event_type = 'LWLock' FROM pg_stat_activity WHERE pid = $pid")
-			  && $node->poll_query_until('postgres',
-				q{SELECT slept = 1 FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'}),
-			'pg_stat_activity shows the wait');
-		my $seen = time;
-		is( waits(
-				q{contended, queued, slept, wait_time, 0 = ALL (histogram)},
-				sprintf(q{tranche = 'test_%04d'}, $lock)),
-			'1|1|1|0|t',
-			'a wait that lasts is counted but for its time');
-		value('SELECT pg_sweep_reset_stats()');
-		is(waits('tranche', "tranche LIKE 'test%'"), '', 'a reset lets all begin at zero');
-		my $shown = (time - $seen) * 1000;
-		is( value("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid"),
-			'LWLock', 'pg_stat_activity still shows it');
-		value('SELECT test_pg_sweep_lwlock_let_go()');
-		held_until_now();
-		$waiter->query_safe('SELECT 1');
-		my $all = (time - $begin) * 1000;
-
-		my ($counts, $wait) = waits(
-			q{concat_ws(' ', contended, queued, slept, (SELECT sum(n) FROM unnest(histogram) n)) || '|' || wait_time},
-			sprintf(q{tranche = 'test_%04d'}, $lock)) =~ /(.*)\|(.*)/;
-		is($counts, '0 0 0 1', 'a wait that a reset interrupts has its time after it');
-		cmp_ok($wait, '>=', $shown, 'its time is at least what pg_stat_activity has shown');
-		cmp_ok($wait, '<=', $all, 'and no more than from the call to its end');
-		$waiter->quit;
-		$lock++;
-	}
-
-	# A reset between two wake-ups of a wait, whose length was noted at the first:
-	# it leaves an element of the histogram that the reset has remembered
-	for (1 .. 20)
-	{
-		my $waiter = session();
-		my $slept = q{SELECT slept = %d FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'};
-
-		value('SELECT pg_sweep_reset_stats()');
-		hold($lock, $lock, -1, 1);
-		my $begin = time;
-		$waiter->query_until(qr/^begun$/m,
-			"\\echo begun\nSELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
-		$node->poll_query_until('postgres', sprintf($slept, 1)) or die 'nobody sleeps';
-		value('SELECT test_pg_sweep_lwlock_let_go()');
-		$node->poll_query_until('postgres', sprintf(
-				q{SELECT NOT test_pg_sweep_lwlock_held()
-				      OR EXISTS (SELECT FROM pg_sweep_lwlock_waits WHERE tranche IN ('extension', 'test_%04d') AND slept = 2)},
-				$lock)) or die 'nobody sleeps again, nor is the lock let go';
-		my $overtaken = value('SELECT test_pg_sweep_lwlock_held()') eq 't';
-		if ($overtaken)
-		{
-			value('SELECT pg_sweep_reset_stats()');
-			usleep((time - $begin) * 1_200_000);
-			value('SELECT test_pg_sweep_lwlock_let_go()');
-		}
-		held_until_now();
-		$waiter->query_safe('SELECT 1');
-		$waiter->quit;
-		next unless $overtaken;
-		is( waits(
-				q{contended, slept, (SELECT sum(n) FROM unnest(histogram) n), wait_time < longest_wait},
-				sprintf(q{tranche = 'test_%04d'}, $lock)),
-			'0|0|1|t', 'a wait that was noted before a reset moves on in the histogram');
-		last;
-	}
-	$lock++;
-
-	# The longest of before a reset is forgotten, also where nobody has waited
-	# since
-	set_policy('stock');
-	hold($lock, $lock, 200);
-	value("SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')");
-	held_until_now();
-	value('SELECT pg_sweep_reset_stats()');
-	is(waits('longest_wait', "tranche LIKE 'test%'"), '', 'reset: no longest wait is left');
-	hold($lock, $lock, 0);
-	value("SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')");
-	held_until_now();
-	is( waits('longest_wait = wait_time AND longest_wait > 0', "tranche LIKE 'test%'"), 't',
-		'reset: the next wait is the longest, however short');
-	$lock++;
-
-	#
-	# Turned off
-	#
-	value('SELECT pg_sweep_reset_stats()');
-	hold($lock, $lock, 0);
-	is(value("SET pg_sweep.track_lwlock_waits = off; SELECT test_pg_sweep_lwlock_take($lock, $lock, 'exclusive')"),
-		1, 'track_lwlock_waits = off: a process sleeps');
-	held_until_now();
-	is(waits('tranche', "tranche LIKE 'test%'"), '', 'track_lwlock_waits = off: which is not counted');
-	$lock++;
-
-	#
-	# Load.  What core says of each acquisition is the measure.
-	#
-	my $sessions = 6;
-	for my $policy (@policies)
-	{
-		my $tranche = sprintf('test_%04d', $lock);
-		my $times = 20_000;
-		my $rounds = 0;
-		my ($slept, %all) = (0);
-
-		set_policy('stock');
-		set_policy($policy, 'ProcArray');
-		value("$know SELECT pg_sweep_set_lwlock_wait('$policy', '$tranche')");
-		value('SELECT pg_sweep_reset_stats()');
-		value('CREATE TABLE IF NOT EXISTS slept (n int8)');
-		value('TRUNCATE slept');
-		my $script = write_script("take_$policy.sql", join '',
-			map { "INSERT INTO slept SELECT test_pg_sweep_lwlock_take($lock, $lock, '$_', $times);\n" }
-			  'exclusive', 'exclusive', 'shared', 'wait until free');
-
-		# until a waiter has been woken in vain, and a try was worth it where
-		# there is a second CPU
-		my $cpus = `nproc` + 0;
-		do
-		{
-			my $load = start_pgbench($node, "take_${policy}_" . ++$rounds,
-				'--file' => $script, '--client' => $sessions, '--transactions' => 1);
-
-			is(wait_for_background($load, 0), 0, "$policy: contention, round $rounds");
-			%all = map { /(.*)=(.*)/ } split /\n/, waits(
-				q{unnest(ARRAY['contended=' || sum(contended), 'spun=' || sum(spun), 'queued=' || sum(queued),
-				  'slept=' || sum(slept), 'vain=' || sum(woken_in_vain), 'overtaken=' || sum(overtaken),
-				  'granted=' || sum(handed_over), 'longest=' || max(longest_wait), 'time=' || sum(wait_time),
-				  'waits=' || sum((SELECT sum(n) FROM unnest(histogram) n)), 'policies=' || string_agg(DISTINCT policy, ' ')])},
-				"tranche = '$tranche'");
-		} until ($rounds == 50
-			|| ($all{slept} && $all{vain}
-				&& ($all{spun} || $policy !~ /spin/ || $cpus < 2)));
-
-		$slept = value('SELECT sum(n) FROM slept');
-		note("$policy: " . join(' ', map { "$_=$all{$_}" } sort keys %all));
-		is($all{policies}, $policy, "$policy: the tranche has it");
-		is($all{waits}, $slept, "$policy: waits are as many as core says: $slept");
-		cmp_ok($all{slept}, '>', 0, "$policy: some slept");
-		cmp_ok($all{contended}, '<=', 4 * $sessions * $times * $rounds, "$policy: contended ones are not more than all");
-		cmp_ok($all{waits} + $all{spun}, '<=', $all{contended}, "$policy: who slept or spun has found it taken");
-		cmp_ok($all{slept}, '<=', $all{queued}, "$policy: who slept was queued");
-		cmp_ok($all{slept}, '<=', $all{waits} + $all{vain}, "$policy: who sleeps again was woken in vain");
-		cmp_ok($all{vain}, '>', 0, "$policy: some were woken in vain");
-		cmp_ok($all{overtaken}, '<=', $all{vain}, "$policy: overtaken ones were");
-		cmp_ok($all{granted}, '<=', $all{overtaken}, "$policy: handed over to overtaken ones only");
-		cmp_ok($all{longest}, '<=', $all{time}, "$policy: the longest is in the total");
-		if ($policy eq 'stock')
-		{
-			is("$all{spun}|$all{granted}", '0|0', "$policy: core does not try for a while, nor hand over");
-		}
-		elsif ($policy =~ /spin/)
-		{
-			cmp_ok($all{spun}, '>', 0, "$policy: some got it by trying") unless $cpus < 2;
-		}
-		is( waits('count(*)', "spun > 0 AND tranche NOT IN ('ProcArray', '$tranche')"),
-			0, "$policy: nobody tries for locks of other tranches");
-		value("$know SELECT pg_sweep_set_lwlock_wait('default', '$tranche')");
-		set_policy('default', 'ProcArray');
-		$lock++;
-	}
-
-	#
-	# Adding up and resetting while all of it is written: no counter is less than
-	# what a reset remembers of it
-	#
-	{
-		my %loads = (
-			race_take => [ 6, 60, join '', map { "SELECT test_pg_sweep_lwlock_take(0, 3, '$_', 1000);\n" } @modes ],
-			race_reset => [ 2, 500, 'SELECT pg_sweep_reset_stats();' ],
-			race_read => [ 2, 300, q{
-DO $$
-BEGIN
-	IF EXISTS (SELECT FROM pg_sweep_lwlock_waits
-	            WHERE contended NOT BETWEEN 0 AND 1e9 OR spun NOT BETWEEN 0 AND 1e9 OR queued NOT BETWEEN 0 AND 1e9
-	               OR slept NOT BETWEEN 0 AND 1e9 OR woken_in_vain NOT BETWEEN 0 AND 1e9
-	               OR overtaken NOT BETWEEN 0 AND 1e9 OR wait_time NOT BETWEEN 0 AND 1e9
-	               OR (SELECT bool_or(n NOT BETWEEN 0 AND 1e9) FROM unnest(histogram) n))
-	THEN RAISE 'out of range';
-	END IF;
-END $$;} ]);
-		my %running;
-
-		set_policy('lockless_spin');
-		for my $name (sort keys %loads)
-		{
-			my ($clients, $transactions, $text) = @{ $loads{$name} };
-
-			$running{$name} = start_pgbench($node, $name,
-				'--file' => write_script("$name.sql", $text),
-				'--client' => $clients, '--transactions' => $transactions);
-		}
-		is(wait_for_background($running{$_}, 0), 0, "resets under load: $_") foreach sort keys %running;
-		set_policy('stock');
-	}
-
-	#
-	# More tranches than a process has room for
-	#
-	value('SELECT pg_sweep_reset_stats()');
-	my $many = session();
-	hold(100, 199, 0);
-	is($many->query_safe("SELECT test_pg_sweep_lwlock_take(100, 199, 'exclusive')"), 100, 'many tranches: it sleeps for each');
-	held_until_now();
-	is( waits(
-			q{count(*) > 20, sum(contended), sum(slept), sum((SELECT sum(n) FROM unnest(histogram) n))},
-			"tranche LIKE 'test%' OR tranche IS NULL"),
-		't|100|100|100', 'many tranches: none is lost');
-	is( waits(q{count(*), bool_and(mode IS NULL AND policy IS NULL), sum(contended) > 40}, 'tranche IS NULL'),
-		'1|t|t', 'many tranches: what found no place is in one row');
-	is( value(q{SELECT count(*), bool_and(mode = 'exclusive'), sum(contended) > 20
-	              FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'}),
-		'1|t|t', 'many tranches: those that a session does not know have the name that wait events give them');
-
-	# the same again: places are kept
-	my $before = waits('sum(contended)', 'tranche IS NULL');
-	hold(100, 199, 0);
-	$many->query_safe("SELECT test_pg_sweep_lwlock_take(100, 199, 'exclusive')");
-	held_until_now();
-	is(waits('sum(contended)', 'tranche IS NULL'), 2 * $before, 'many tranches: the same ones have a place');
-	$many->quit;
-
-	# More than can be told apart in all: sessions of some tranches each
-	my @crowd = map { session() } 1 .. 30;
-	for my $round (1, 2)
-	{
-		value('SELECT pg_sweep_reset_stats()');
-		for my $i (0 .. $#crowd)
-		{
-			my ($first, $last) = (40 * $i, 40 * $i + 39);
-
-			hold($first, $last, 0);
-			$crowd[$i]->query_safe("SELECT test_pg_sweep_lwlock_take($first, $last, 'shared')");
-			held_until_now();
-		}
-		is( waits(q{count(*) > 900, sum(contended), bool_and(coalesce(contended >= 0, true)),
-				    count(*) FILTER (WHERE tranche IS NULL),
-				    max(contended) FILTER (WHERE tranche IS NOT NULL)},
-				"tranche LIKE 'test%' OR tranche IS NULL"),
-			't|1200|t|1|1', "1200 tranches, round $round: none is lost");
-	}
-	$_->quit foreach @crowd;
-	value('SELECT pg_sweep_reset_stats()');
-	is(waits('count(*)', "tranche LIKE 'test%' OR tranche IS NULL"), 0, '1200 tranches: all begin at zero');
-
-	# Several tranches of one name
-	is( value(q{
-SELECT test_pg_sweep_lwlock_new_tranche('twice') <> test_pg_sweep_lwlock_new_tranche('twice');
-SELECT pg_sweep_set_lwlock_wait('spin', 'twice');
-SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice';
-SELECT test_pg_sweep_lwlock_new_tranche('twice') > 0;
-SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice' ORDER BY own}),
-		"t\nstock\nspin|t\nt\nstock|f\nspin|t",
-		'one name: all tranches of it that there are, not those to come');
-	is( value(q{SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'extension'}),
-		'spin|t', 'one name: a session that does not know it sees that there is one');
-	$holder->quit;
-
-	#
-	# Another library's hooks
-	#
 	$node->stop;
 	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_other_lwlock_wait,pg_sweep'");
 	my $offset = -s $node->logfile;
@@ -562,8 +114,8 @@ SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice' ORDER B
 #
 # After a crash
 #
-set_policy('lockless_spin');
-set_policy('spin', 'WALWrite');
+$server->set_policy('lockless_spin');
+$server->set_policy('spin', 'WALWrite');
 {
 	my $victim = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $victim->query_safe('SELECT pg_backend_pid()');
