@@ -109,9 +109,9 @@ EXPECTED
 {
 	my ($status, $out, $err) = $ab->run(
 		@load,
-		'--a' => 'quick: ab.delay=0.002, strategy=stock',
-		'--b' => 'slow: ab.delay=0.006, strategy=batched, lwlock_wait=spin, lwlock_wait.WALWrite=lockless',
-		'--setting' => 'as quick: ab.delay=0.002, strategy=partitioned',
+		'--a' => 'quick: ab.delay=0.004, strategy=stock',
+		'--b' => 'slow: ab.delay=0.016, strategy=batched, lwlock_wait=spin, lwlock_wait.WALWrite=lockless',
+		'--setting' => 'as quick: ab.delay=0.004, strategy=partitioned',
 		'--slice' => 0.2, '--blocks' => 10, '--seed' => 5,
 		$have_matplotlib ? () : '--no-picture');
 
@@ -135,12 +135,12 @@ EXPECTED
 	is($tps->{verdict}, 'worse', 'JSON: tps: worse');
 	is($latency->{verdict}, 'worse', 'JSON: latency: worse');
 	cmp_ok($tps->{ratio_high}, '<', 0.7, 'JSON: tps: as large as it was made');
-	cmp_ok($tps->{ratio_low}, '>', 0.2, 'JSON: tps: and no larger');
+	cmp_ok($tps->{ratio_low}, '>', 0.1, 'JSON: tps: and no larger');
 	cmp_ok($latency->{ratio_low}, '>', 1.5, 'JSON: latency: as large as it was made');
 	cmp_ok($tps->{ratio_low}, '<=', $tps->{ratio}, 'JSON: interval: from below');
 	cmp_ok($tps->{ratio}, '<=', $tps->{ratio_high}, 'JSON: interval: to above');
-	cmp_ok($latency->{median}, '>=', 6, 'JSON: latency: in milliseconds');
-	cmp_ok($latency->{median}, '<', 60, 'JSON: latency: in milliseconds, not more');
+	cmp_ok($latency->{median}, '>=', 16, 'JSON: latency: in milliseconds');
+	cmp_ok($latency->{median}, '<', 160, 'JSON: latency: in milliseconds, not more');
 	is($row{'tps/quick'}{verdict}, undef, 'JSON: the baseline has no verdict');
 	is($row{'tps/quick'}{ratio}, 1, 'JSON: and is itself');
 	is($row{'local_share/slow'}{$_}, undef, "JSON: local share on one node: $_ is null") for qw(median ratio verdict);
@@ -199,7 +199,9 @@ isnt($orders[0], $orders[2], 'another seed: another order');
 	is($status, 0, 'attached: done') or diag($err);
 	my %row = map { ("$_->{metric}/$_->{side}" => $_) } @{ $ab->rows };
 	cmp_ok($row{'tps/stock'}{median}, '>', 50, 'attached: transactions a second from statistics');
-	cmp_ok($row{'tps/stock'}{median}, '<', 2000, 'attached: and not too many');
+	# 2000 is the most that there can be, in steps of a second's: of those, a slope
+	# may be a seventh too large
+	cmp_ok($row{'tps/stock'}{median}, '<', 3000, 'attached: and not too many');
 	is($row{'latency_p50_ms/stock'}{median}, undef, 'attached: latencies are not known');
 	like($out, qr/^latency, ms: 50 % +- +- +- +-$/m, 'attached: and shown so');
 	kill('TERM', $application->{pid});

@@ -16,7 +16,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
-use Time::HiRes qw(usleep);
+use Time::HiRes qw(time usleep);
 
 my $ab = AbTest->new;
 my $node = $ab->{node};
@@ -121,14 +121,47 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 	is($ab->snapshot, $before, 'by hand: taken back');
 }
 
+# Wait until a run under way says something on stderr
+sub wait_until_it_says
+{
+	my ($handle, $pattern) = @_;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	until (-s $handle->{err} && background_stderr($handle) =~ $pattern)
+	{
+		die "$handle->{name} does not say $pattern" if time > $deadline;
+		usleep(10_000);
+	}
+	return;
+}
+
+# Do something under the feet of a run, which may be about to do the same, and
+# does not see it then: so again, until it says that it has
+sub interfere
+{
+	my ($handle, $pattern, $interference) = @_;
+
+	for (1 .. 10)
+	{
+		my $patience = time + 2;
+
+		$interference->();
+		usleep(20_000)
+		  until background_stderr($handle) =~ $pattern || time > $patience;
+		# it may have ended, too, and has not been waited for
+		last
+		  if background_stderr($handle) =~ $pattern
+		  || slurp_file("/proc/$handle->{pid}/stat") =~ /\) Z /;
+	}
+	return;
+}
+
 #
 # Two at once, and somebody who switches
 #
 {
 	my $first = run_in_background('first', $ab->command(@load, @two, @short, '--blocks' => 1000));
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'pg_sweep bench/ab'});
-	usleep(300_000);
+	wait_until_it_says($first, qr/warm-up/);
 	for my $database (qw(postgres other))
 	{
 		my ($status, $out, $err) = $ab->run(@load, '--a', 'x: ab.y=1', '--b', 'y: ab.y=2', @short, '-d' => $node->connstr($database));
@@ -151,8 +184,9 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 {
 	my @ab = $ab->command(@load, '--a', 'x: maintenance_work_mem=9MB', '--b', 'y: maintenance_work_mem=8MB', @short, '--blocks' => 1000);
 	my $handle = run_in_background('by_others', @ab);
-	usleep(50_000) until -s $handle->{err};
-	$node->safe_psql('postgres', "ALTER SYSTEM SET maintenance_work_mem = '77MB'");
+	wait_until_it_says($handle, qr/warm-up/);
+	interfere($handle, qr/somebody else has set/,
+		sub { $node->safe_psql('postgres', "ALTER SYSTEM SET maintenance_work_mem = '77MB'") });
 	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM by somebody: ends the run');
 	like(background_stderr($handle), qr/somebody else has set maintenance_work_mem to '77MB'.*/, 'ALTER SYSTEM by somebody: says so');
 	like(background_stderr($handle), qr/is '77MB' by somebody else, and was left so/, 'ALTER SYSTEM by somebody: and what it leaves');
@@ -161,7 +195,7 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 	$node->reload;
 
 	$handle = run_in_background('another', @ab);
-	usleep(50_000) until -s $handle->{err};
+	wait_until_it_says($handle, qr/warm-up/);
 	$node->safe_psql('postgres', 'ALTER SYSTEM SET deadlock_timeout = 777');
 	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM of another parameter: ends the run');
 	like(background_stderr($handle), qr/somebody else has changed the configuration files/, 'ALTER SYSTEM of another parameter: says so');
@@ -170,16 +204,16 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 	is($ab->snapshot, $before, 'ALTER SYSTEM by somebody: all else as before');
 
 	# an operator's own decision
-	$handle = run_in_background('operator', $ab->command(@load, @two, '--slice' => 0.3, '--blocks' => 4, '--no-picture'));
-	usleep(50_000) until -s $handle->{err};
+	$handle = run_in_background('operator', $ab->command(@load, @two, '--slice' => 0.3, '--blocks' => 8, '--no-picture'));
+	wait_until_it_says($handle, qr/warm-up/);
 	usleep(1_000_000);
-	switch_to($node, 'partitioned');
+	interfere($handle, qr/thrown away/, sub { switch_to($node, 'partitioned') });
 	is(wait_for_background($handle, 30), 0, 'an operator switches: the run goes on');
 	like(background_stderr($handle), qr/is thrown away, as somebody else has interfered: strategy partitioned was set by function/,
 		'an operator switches: a block is thrown away');
 	like(slurp_file($handle->{out}), qr/^NOTE: others have interfered/m, 'an operator switches: the result says so');
 	is($node->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'), 'partitioned', 'an operator switches: it is left so');
-	is(scalar(grep { $_->{used} } $ab->slices), 8, 'an operator switches: no block is missing');
+	is(scalar(grep { $_->{used} } $ab->slices), 16, 'an operator switches: no block is missing');
 	switch_to($node, 'stock');
 	is($ab->snapshot, $before, 'an operator switches: all else as before');
 
@@ -235,10 +269,18 @@ sub random_state
 		one_of("SET ab.delay = '0.002'", "SET ab.delay = '0.0015'"),
 		one_of("SET pg_sweep.lwlock_wait = 'spin'", 'RESET pg_sweep.lwlock_wait'));
 
-	push @sql, 'SELECT pg_reload_conf()', 'SELECT pg_sleep(0.2)',
+	my $read = $node->safe_psql('postgres', join '', map { "$_;\n" } @sql, 'SELECT pg_conf_load_time()');
+	$node->reload;
+
+	# the background writer applies it, and must not do so after the functions
+	$node->poll_query_until('postgres', qq{
+SELECT pg_conf_load_time() > '$read' AND lwlock_wait_configured = current_setting('pg_sweep.lwlock_wait')
+   AND batch_size_configured = current_setting('pg_sweep.batch_size')::int FROM pg_sweep_status})
+	  or die 'the configuration is not applied';
+	@sql = (
 	  'SELECT pg_sweep_set_strategy(' . one_of(map { "'$_'" } qw(stock batched partitioned auto)) . ')',
 	  'SELECT pg_sweep_set_lwlock_wait(' . one_of(map { "'$_'" } qw(stock spin lockless)) . ')',
-	  "SELECT pg_sweep_set_lwlock_wait('" . one_of(qw(default spin)) . "', 'WALWrite')";
+	  "SELECT pg_sweep_set_lwlock_wait('" . one_of(qw(default spin)) . "', 'WALWrite')");
 	$node->safe_psql('postgres', join '', map { "$_;\n" } @sql);
 	return;
 }
@@ -279,8 +321,12 @@ for my $i (1 .. $interrupts)
 			'--slice' => 0.25, '--blocks' => 1000, '--no-picture'));
 
 	# from when it has looked at everything, and changes nothing yet
-	usleep(10_000) until -s $handle->{out} || -s $handle->{err};
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(10_000) until -s $handle->{out} || -s $handle->{err} || time > $deadline;
 	usleep(1_000_000 * $wait);
+	# killed before it has noted what it will change, it would leave files that
+	# nobody knows of
+	wait_until_it_says($handle, qr/warm-up/) if $kind eq 'KILL';
 	if ($kind eq 'pgbench')
 	{
 		my @pids;
