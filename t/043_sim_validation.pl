@@ -94,6 +94,7 @@ my @wrong = (
 	[ 'cores that do not fit', sub { $_[0]{values}{cores}[0] = 176 }, qr/'cores' is 176, but .* make 192/ ],
 	[ 'farther that is faster', sub { $_[0]{values}{latency_socket}[0] = 70000 }, qr/'latency_node' must not be larger/ ],
 	[ 'faster together than alone', sub { $_[0]{together_percent} = 50 }, qr/'together_percent' must be/ ],
+	[ 'lines that migrate now and then', sub { $_[0]{migratory} = 50 }, qr/'migratory' must be true or false/ ],
 	[ 'no source', sub { $_[0]{values}{pause}[1] = '' }, qr/the source of 'pause'/ ],
 	[ 'a source that is not listed', sub { $_[0]{values}{pause}[1] = 'intel: somewhere' }, qr/the source of 'pause'/ ]);
 foreach my $case (@wrong)
@@ -206,42 +207,31 @@ like($stdout, qr/there is one CPU only/, 'says what could not be measured');
 succeeds('its file is a machine file, too', 'check', $one);
 fails('a folder that cannot be made', qr/cannot (write|create)/, 'calibrate', '--rounds', '1', '--output', '/proc/none/this.json');
 
+# ---- lines that migrate ----
+
+# Where a load brings a line for writing, the hand's is fetched once for a load and
+# the addition after it, not twice.
+my %transfers;
+foreach my $migratory (0, 1)
+{
+	my $said = succeeds("migratory $migratory", 'run', @program, 'm6i-metal', 'load=alloc', 'strategy=stock', 'backends=2',
+		'allocations=20000', "migratory=$migratory");
+	my ($each) = $said =~ /^region hand .*\btransfers (\d+)/m;
+
+	$transfers{$migratory} = ($each // 0) / 20000;
+}
+cmp_ok($transfers{0}, '>', 1.5 * $transfers{1}, "transfers of the hand's line: $transfers{0}, and $transfers{1} if it migrates");
+cmp_ok($transfers{1}, '>', 0, 'which are some');
+
 # ---- own machine: predicted first, measured then ----
 
-my $prediction = "$ENV{SWEEP_BENCH_DIR}/prediction.json";
-my $measurement = "$ENV{SWEEP_BENCH_DIR}/measurement.json";
-fails('no prediction', qr/run own predict first/, 'own', 'measure', '--prediction', $prediction);
-
-my $ns = 10;
-my @cells = map { { configuration => "usage 0, $_ process", side => 'stock server', ns => $ns } } 1 .. 3;
-
-sub measured
+($ok, $stdout, $stderr) = sim('python3', '-B', "$top/bench/sim/test/own.py");
+ok($ok, 'rounds on a machine that is made up') or diag($stderr);
+while ($stdout =~ /^((?:not )?)ok - (.*)$/mg)
 {
-	my (@values) = @_;
-	my $i = 0;
-
-	unlink $measurement;
-	append_to_file(
-		$measurement,
-		$json->encode(
-			[
-				map {
-					+{
-						metric => 'ns_per_allocation',
-						configuration => 'usage 0, ' . ++$i . ' process',
-						side => 'stock server', rounds => 1, median => $_, min => $_, max => $_,
-						map { ($_ => undef) } qw(ratio ratio_min ratio_max ratio_low ratio_high)
-					}
-				} @values
-			]));
+	ok($1 eq '', $2);
 }
-append_to_file($prediction, $json->encode({ date => '2026-01-01T00:00:00+00:00', predicted => \@cells }));
-measured(9, 10, 11);
-like(succeeds('a prediction that is right', 'own', 'measure', '--check', '--prediction', $prediction, '--measured', $measurement),
-	qr/median error 9.1 %.*: met/, 'its error is told');
-measured(10, 10, 20);
-fails('one that is wrong once', qr/^$/, 'own', 'measure', '--check', '--prediction', $prediction, '--measured', $measurement);
-utime(1, 1, $measurement);
-fails('a measurement from before', qr/is older than the prediction/, 'own', 'measure', '--prediction', $prediction, '--measured', $measurement);
+like($stdout, qr/^done$/m, 'to their end');
+fails('no server', qr{/none/bin/postgres is missing}, 'own', 'rounds', @program, '--stock', '/none');
 
 done_testing();

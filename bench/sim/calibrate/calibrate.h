@@ -40,10 +40,12 @@ extern double cas_hit(const int *cpus, int ncpus);
 extern double pause_time(const int *cpus, int ncpus);
 extern double instruction_time(const int *cpus, int ncpus);
 extern double together(const int *cpus, int ncpus);
+extern double lease_spread(const int *cpus, int ncpus);
 
 /* transfer.c: what it costs if it is another CPU's */
 extern double transfer_load(const int *cpus, int ncpus);
 extern double transfer_xadd(const int *cpus, int ncpus);
+extern double transfer_both(const int *cpus, int ncpus);
 extern double ping_pong(const int *cpus, int ncpus);
 extern double contended_xadd(const int *cpus, int ncpus);
 extern double contended_cas(const int *cpus, int ncpus);

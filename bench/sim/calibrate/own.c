@@ -274,3 +274,29 @@ instruction_time(const int *cpus, int ncpus)
 	others = middle(swaps, 1) + middle(xadds, 1) + middle(stores, 16) + middle(loads, 16);
 	return (spent - others) / (BLOCKS * BLOCK_INSTRUCTIONS);
 }
+
+/*
+ * How much so many allocations of a lease, all on lines of one's own, differ from
+ * each other in time: the distance of the quartiles, in per cent of the median.
+ * Who takes the next lease, and so whose lines it finds, depends on it.
+ */
+#define LEASE 64
+#define LEASES 4001
+
+double
+lease_spread(const int *cpus, int ncpus)
+{
+	static double spent[LEASES];
+	double		median;
+
+	prepare(&loops[0]);
+	for (int i = 0; i < LEASES; i++)
+	{
+		int64_t		from = now_ns();
+
+		allocations(LEASE);
+		spent[i] = now_ns() - from;
+	}
+	median = middle_of(spent, LEASES);	/* has sorted them */
+	return 100 * (spent[3 * LEASES / 4] - spent[LEASES / 4]) / median;
+}

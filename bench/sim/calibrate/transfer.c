@@ -2,6 +2,7 @@
  * transfer.c
  *	  What it costs to fetch a line that another CPU has changed.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,11 +19,19 @@
 #define TURNS_EACH 500
 #define CONTENDED_NS 20000000
 
+/* How the reader asks for a line */
+typedef enum Fetch
+{
+	BY_LOAD,
+	BY_XADD,
+	BY_LOAD_AND_CAS,			/* which may take two: to read it, and to write it */
+} Fetch;
+
 typedef struct Chain
 {
 	Line		lines[LINES];
 	Line		turn;			/* even: the owner's; odd: the reader's */
-	bool		by_xadd;
+	Fetch		fetch;
 	uint32_t	first;
 	double		spent[ROUNDS];	/* ps a line */
 } Chain;
@@ -57,6 +66,23 @@ owner(void *arg)
 	return NULL;
 }
 
+static inline uint64_t
+fetch(Line *line, Fetch how)
+{
+	uint64_t	value;
+
+	if (how == BY_XADD)
+		return __atomic_fetch_add(&line->word, 0, __ATOMIC_SEQ_CST);
+	value = line->word;
+	if (how == BY_LOAD_AND_CAS)
+	{
+		/* what it compares with is what has been read: no way round the load */
+		(void) __atomic_compare_exchange_n(&line->word, &value, value, false,
+										   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	}
+	return value;
+}
+
 /* Follows the chain: each line says which the next one is. */
 static void *
 reader(void *arg)
@@ -70,12 +96,8 @@ reader(void *arg)
 
 		wait_for(&chain->turn, 2 * round + 1);
 		from = now_ns();
-		if (chain->by_xadd)
-			for (int i = 0; i < LINES; i++)
-				next = __atomic_fetch_add(&chain->lines[next].word, 0, __ATOMIC_SEQ_CST);
-		else
-			for (int i = 0; i < LINES; i++)
-				next = chain->lines[next].word;
+		for (int i = 0; i < LINES; i++)
+			next = fetch(&chain->lines[next], chain->fetch);
 		chain->spent[round] = (now_ns() - from) * 1000.0 / LINES;
 		chain->first = next;
 		announce(&chain->turn, 2 * round + 2);
@@ -84,7 +106,7 @@ reader(void *arg)
 }
 
 static double
-transfer(const int *cpus, bool by_xadd)
+transfer(const int *cpus, Fetch how)
 {
 	Chain	   *chain = map_memory(sizeof(Chain), cpus[1]);
 	uint32_t	order[LINES];
@@ -104,7 +126,7 @@ transfer(const int *cpus, bool by_xadd)
 		chain->lines[order[i]].word = order[(i + 1) % LINES];
 	chain->first = order[0];
 	chain->turn.word = 0;
-	chain->by_xadd = by_xadd;
+	chain->fetch = how;
 	run_pair(owner, cpus[1], reader, cpus[0], chain);
 	return middle_of(chain->spent, ROUNDS);
 }
@@ -112,13 +134,19 @@ transfer(const int *cpus, bool by_xadd)
 double
 transfer_load(const int *cpus, int ncpus)
 {
-	return transfer(cpus, false);
+	return transfer(cpus, BY_LOAD);
 }
 
 double
 transfer_xadd(const int *cpus, int ncpus)
 {
-	return transfer(cpus, true);
+	return transfer(cpus, BY_XADD);
+}
+
+double
+transfer_both(const int *cpus, int ncpus)
+{
+	return transfer(cpus, BY_LOAD_AND_CAS);
 }
 
 /*
@@ -176,11 +204,14 @@ ping_pong(const int *cpus, int ncpus)
 
 /*
  * All given CPUs change one word as fast as they can: the time that an operation
- * takes of all, not of each.  The median of short chunks, as somebody who does not
- * run for a while leaves the word to the others.
+ * takes of all, not of each.  The word itself tells how many operations of others
+ * came between one's own, so a chunk in which they had next to none is known: they
+ * did not run then, or had not the line for once.  The median of the others, many
+ * short ones.
  */
 #define CONTENDED_CHUNKS 2000
-#define CONTENDED_EACH 200		/* many between two looks at the clock */
+#define CONTENDED_EACH 1000		/* many, to keep the line for a while is part of it */
+#define OTHERS_SHARE 4			/* they made a quarter of one's own, at least */
 
 typedef struct Contender
 {
@@ -196,6 +227,21 @@ static Line contended;
 static Line begin_at;
 static Line end_at;
 
+/* Returns the word's value before it. */
+static inline uint64_t
+contended_operation(bool by_cas)
+{
+	uint64_t	value;
+
+	if (!by_cas)
+		return __atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
+	value = contended.word;
+	while (!__atomic_compare_exchange_n(&contended.word, &value, value + 1, false,
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+	return value;
+}
+
 static void *
 contend(void *arg)
 {
@@ -207,44 +253,42 @@ contend(void *arg)
 		;
 	while (from < (int64_t) end_at.word)
 	{
+		uint64_t	first = contended_operation(me->by_cas);
+		uint64_t	all;
 		int64_t		now;
 
-		for (int i = 0; i < CONTENDED_EACH; i++)
-		{
-			if (me->by_cas)
-			{
-				uint64_t	value = contended.word;
-
-				while (!__atomic_compare_exchange_n(&contended.word, &value, value + 1, false,
-													__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-					;
-			}
-			else
-				__atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
-		}
+		for (int i = 0; i < CONTENDED_EACH - 2; i++)
+			(void) contended_operation(me->by_cas);
+		all = contended_operation(me->by_cas) - first + 1;
 		now = now_ns();
-		me->spent[me->done % CONTENDED_CHUNKS] = (now - from) * 1000.0 / CONTENDED_EACH;
-		me->done++;
+		if (all >= CONTENDED_EACH + CONTENDED_EACH / OTHERS_SHARE)
+		{
+			me->spent[me->done % CONTENDED_CHUNKS] = (now - from) * 1000.0 / all;
+			me->done++;
+		}
 		from = now;
 	}
 	return NULL;
 }
 
+/* 0: they never ran at the same time. */
 static double
 contention(const int *cpus, int ncpus, bool by_cas)
 {
 	Contender  *all = calloc(ncpus, sizeof(Contender));
-	double		together = 0;
+	double		sum = 0;
+	int			found = 0;
 
 	if (all == NULL)
 		fail("memory");
-	begin_at.word = now_ns() + 10000000;
+	begin_at.word = now_ns() + 1000000;
 	end_at.word = begin_at.word + CONTENDED_NS;
 	for (int i = 0; i < ncpus; i++)
 	{
 		all[i].cpu = cpus[i];
 		all[i].by_cas = by_cas;
-		if (pthread_create(&all[i].thread, NULL, contend, &all[i]) != 0)
+		errno = pthread_create(&all[i].thread, NULL, contend, &all[i]);
+		if (errno != 0)
 			fail("pthread_create");
 	}
 	for (int i = 0; i < ncpus; i++)
@@ -254,10 +298,13 @@ contention(const int *cpus, int ncpus, bool by_cas)
 		int			chunks = all[i].done < CONTENDED_CHUNKS ? all[i].done : CONTENDED_CHUNKS;
 
 		if (chunks > 0)
-			together += 1 / middle_of(all[i].spent, chunks);
+		{
+			sum += middle_of(all[i].spent, chunks);
+			found++;
+		}
 	}
 	free(all);
-	return together > 0 ? 1 / together : 0;
+	return found > 0 ? sum / found : 0;
 }
 
 double

@@ -2,7 +2,12 @@
 
 Each figure is the median of samples that were taken in turns with all others,
 so that a disturbance of some seconds spoils none of them alone; smallest and
-largest are written beside it."""
+largest are written beside it.
+
+What two CPUs have to do with each other may change between two samples, and a
+median of two machines' figures is no machine's. So whatever takes two neighbours
+is measured between two looks at their turn, is dropped if these differ, and else
+belongs to the state that has such turns: each state gets its own values."""
 
 import os
 import platform
@@ -14,7 +19,7 @@ from statistics import median
 from lib import report, stats
 from lib.paths import BENCH, BenchError
 
-from . import machine, topology
+from . import machine, states, topology
 
 SOURCE = Path(__file__).resolve().parents[1] / "calibrate"
 FLAGS = ("-O2", "-Wall", "-Wextra", "-Wno-unused-parameter",
@@ -24,6 +29,11 @@ PAIRS = 12                      # of a distance: enough to see how it spreads
 NODE_PAIRS = 4                  # of nodes, for memory latencies
 
 LEAST_PS = 100                  # of a latency
+LEAST_SAMPLES = 3               # of each measurement, to speak of a state
+
+# Two CPUs that slow each other down by so much are threads of one core: in a
+# loop that touches lines of its own only, two cores do not.
+THREADS_PERCENT = 115
 
 BUSY = 0.8                      # load average a CPU, our own included, beyond
                                 # which the others' shows
@@ -40,12 +50,23 @@ ALONE = {"load_hit": "load_hit", "store_hit": "store_hit",
          "copy_bytes_per_s": "copy"}
 
 
+# What two neighbours are asked, besides the turn.
+OF_NEIGHBOURS = {"contended_xadd": "contended_xadd",
+                 "contended_cas": "contended_cas", "both": "transfer_both",
+                 "together_percent": "together"}
+# What takes long, and is the same in all states.
+SLOW = ("memory", "copy", "timeslice", "switch", "wake_up", "wake_call",
+        "sleep_call", "pause")
+
+
 class Calibration:
-    def __init__(self, rounds):
-        self.rounds = rounds
+    def __init__(self):
         self.cpus = topology.read()
         self.pairs = topology.pairs(self.cpus, PAIRS)
-        self.samples = {}
+        self.samples = {}       # key: [(turn or None, value)]
+        self.turns = []         # of neighbours, all looks
+        self.unsteady = 0       # samples between two looks that differed
+        self.rounds = 0
         self.program = None
 
     def build(self):
@@ -64,19 +85,44 @@ class Calibration:
         if done.returncode != 0:
             raise BenchError(f"calibrate does not compile:\n{done.stderr}")
 
-    def sample(self, key, measurement, *cpus):
+    def ask(self, measurement, *cpus):
         done = subprocess.run([self.program, measurement, *map(str, cpus)],
                               capture_output=True, text=True)
         if done.returncode != 0:
             raise BenchError(done.stderr.strip() or
                              f"calibrate {measurement} failed"
                              f" ({done.returncode})")
-        self.samples.setdefault(key, []).append(float(done.stdout))
+        return float(done.stdout)
+
+    def sample(self, key, measurement, *cpus):
+        turn = None
+        if key.endswith(f"_{self.nearest()}") or key in OF_NEIGHBOURS:
+            before = self.ask("ping_pong", *cpus)
+            value = self.ask(measurement, *cpus)
+            after = self.ask("ping_pong", *cpus)
+            self.turns += [before, after]
+            if not states.same(before, after):
+                self.unsteady += 1
+                return
+            turn = (before + after) / 2
+        else:
+            value = self.ask(measurement, *cpus)
+        if key != "contended_xadd" or value > 0:    # else never at once
+            self.samples.setdefault(key, []).append((turn, value))
+
+    def look(self):
+        """(turn, together_percent) of two neighbours at this moment; None
+        where there are none."""
+        if self.nearest() is None:
+            return None
+        cpus = self.pairs[self.nearest()][0]
+        return self.ask("ping_pong", *cpus), self.ask("together", *cpus)
 
     def jobs(self, round_):
         """Every measurement once: (key, measurement, CPUs)."""
         numbers = [cpu.number for cpu in self.cpus]
         here = numbers[round_ % len(numbers)]
+        yield "lease_spread_percent", "lease_spread", (here,)
         for key, measurement in ALONE.items():
             yield key, measurement, (here, here)[:2 if measurement in (
                 "sleep_call",) else 1]
@@ -88,9 +134,8 @@ class Calibration:
             yield f"xadd_{where}", "transfer_xadd", (a, b)
             yield f"ping_pong_{where}", "ping_pong", (a, b)
             if where == self.nearest():
-                yield "contended_xadd", "contended_xadd", (a, b)
-                yield "contended_cas", "contended_cas", (a, b)
-                yield "together_percent", "together", (a, b)
+                for key, measurement in OF_NEIGHBOURS.items():
+                    yield key, measurement, (a, b)
                 yield "wakeup_ps", "wake_up", (a, b)
                 yield "wake_call_ps", "wake_call", (a, b)
         for key, (reader, owner) in self.memory_pairs(round_).items():
@@ -121,12 +166,58 @@ class Calibration:
                 found[key] = some[round_ % len(some)]
         return found
 
-    def measure(self):
-        for round_ in range(self.rounds):
-            report.progress(f"round {round_ + 1} of {self.rounds}")
+    def measure(self, rounds, quick=False):
+        """More samples, beside those that there are. quick: without what takes
+        long."""
+        for _ in range(rounds):
+            if not quick:
+                report.progress(f"round {self.rounds + 1}")
             for key, measurement, cpus in stats.rotated(
-                    list(self.jobs(round_)), round_):
-                self.sample(key, measurement, *cpus)
+                    list(self.jobs(self.rounds)), self.rounds):
+                if not quick or measurement not in SLOW:
+                    self.sample(key, measurement, *cpus)
+            self.rounds += 1
+
+    # ---- states ----
+
+    def states(self):
+        """The turns of those that there are enough samples of, the most
+        frequent first; [None] with one CPU."""
+        if self.nearest() is None:
+            return [None]
+        keys = (*OF_NEIGHBOURS, f"load_{self.nearest()}",
+                f"ping_pong_{self.nearest()}")
+        found = [turn for turn in states.middles(self.turns)
+                 if all(len(self.only(key, turn)) >= LEAST_SAMPLES
+                        for key in keys)]
+        # too few rounds to tell: all that there is
+        return found or [median(self.turns)]
+
+    def only(self, key, state):
+        """Samples of a key in a state, or of any if states do not matter."""
+        return [value for turn, value in self.samples.get(key, [])
+                if turn is None or states.same(turn, state)]
+
+    def of(self, key, state):
+        """The same; all there are, if there are none in this state."""
+        return self.only(key, state) or [
+            value for _, value in self.samples.get(key, [])]
+
+    def at(self, state):
+        """What was measured in it."""
+        return State(self, state)
+
+
+class State:
+    """Values of the machine in one of its states."""
+
+    def __init__(self, calibration, turn):
+        self.turn = turn
+        self.cpus = calibration.cpus
+        self.pairs = calibration.pairs
+        self.nearest = calibration.nearest
+        self.samples = {key: calibration.of(key, turn)
+                        for key in calibration.samples}
 
     # ---- the result ----
 
@@ -178,19 +269,46 @@ class Calibration:
             return 100
         return max(100, round(self.middle("together_percent")))
 
+    def threads(self):
+        """Are the two neighbours threads of one core, whatever /sys says?"""
+        return self.together() >= THREADS_PERCENT
+
+    def migratory(self):
+        """Does a load of a line that another CPU has written bring it for
+        writing, too? If it does not, a compare-and-swap after it has to fetch
+        it once more."""
+        where = f"load_{self.nearest()}"
+        if "both" not in self.samples or where not in self.samples:
+            return False
+        load = self.middle(where)
+        return self.middle("both") < 1.5 * load + self.middle("cas_hit")
+
+    def reach(self, values):
+        """A line that nobody uses takes longer than what a turn takes beside
+        the time for which it is kept: until the request is there, the owner
+        could still have used it."""
+        where = f"load_{self.nearest()}"
+        if where not in self.samples or self.threads():
+            return 0
+        return max(0, round(self.middle(where))
+                   - values[f"latency_{self.nearest()}"][0])
+
     def keep(self, values):
         """How long a new owner keeps a line, from two measurements. Two cores
         that compare-and-swap a word in turn need l + k a turn: the transfer, and
         the time that it is kept. Two that add to it as fast as they can need
         (l + k) / (1 + k/h) an addition, as the owner makes 1 + k/h of them, of h
-        each, before it loses the line."""
-        if "contended_xadd" not in self.samples:
+        each, before it loses the line. From threads of one core, no line is
+        kept."""
+        if self.nearest() is None:
             return None
-        hit = values["rmw_hit"][0] * self.together() / 100
-        # faster than one alone: they never ran at the same time
-        together = median([value for value in self.samples["contended_xadd"]
-                           if value >= hit] or [hit])
         turn = self.middle(f"ping_pong_{self.nearest()}")
+        if self.threads():
+            return [0, f"measured: {self.together()} % of the time alone while"
+                       " the other works, too: threads of one core"]
+        hit = values["rmw_hit"][0]
+        together = self.middle("contended_xadd") if (
+            "contended_xadd" in self.samples) else hit
         what = (f"two cores' additions to the same word take {together:.0f}"
                 f" ps each, taking turns {turn:.0f} ps")
         if not hit < together < turn:
@@ -204,8 +322,13 @@ class Calibration:
         if where not in self.pairs:
             return None
         turn = round(self.middle(f"ping_pong_{where}"))
-        other = "cas_hit" if where == topology.SAME_CORE else "keep_ps"
-        number = max(LEAST_PS, turn - values[other][0])
+        other, time = "keep_ps", values["keep_ps"][0]
+        if where == topology.SAME_CORE:
+            other, time = "cas_hit", values["cas_hit"][0]
+        elif where == self.nearest() and self.threads():
+            other = "cas_hit, while the other works"
+            time = values["cas_hit"][0] * self.together() // 100
+        number = max(LEAST_PS, turn - time)
         return [number, f"measured: taking turns needs {turn} ps, {number}"
                         f" without {other}"]
 
@@ -253,31 +376,52 @@ def cpu_model():
     return platform.machine()
 
 
+def document(calibration, turn):
+    """The machine file of a state."""
+    here = calibration.at(turn)
+    values, note = here.values()
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    load = os.getloadavg()[0]
+    notes = [f"written by bench/sim/run calibrate, {now},"
+             f" {calibration.rounds} rounds, load average {load:.2f}"]
+    if note:
+        notes.append(note)
+    if load > BUSY * len(here.cpus):
+        notes.append("the machine was busy: what takes two CPUs is not to be"
+                     " believed")
+    notes += seen(calibration, turn)
+    for key in sorted(here.samples):
+        if key not in values and key != "together_percent":
+            unit = "" if key.endswith("_percent") else " ps"
+            notes.append(f"{key}: {here.measured(key)[0]}{unit},"
+                         f" {here.measured(key)[1]}")
+    return {"name": "this", "title": f"{len(here.cpus)} x {cpu_model()}",
+            "together_percent": here.together(),
+            "migratory": here.migratory(), "reach_ps": here.reach(values),
+            "notes": notes, "values": values}
+
+
+def seen(calibration, turn):
+    """Which states there were, if not only one."""
+    every = states.groups(calibration.turns)
+    if turn is None or len(every) < 2:
+        return
+    yield (f"these are the values with a {states.name(turn)}; of"
+           f" {len(calibration.turns)} looks, "
+           + ", ".join(f"{len(found)} found a {states.name(median(found))}"
+                       for found in every)
+           + f"; {calibration.unsteady} samples were dropped, as it changed")
+
+
 def calibrate(output, rounds):
-    """Measures, writes the file; returns its path."""
+    """Measures, writes the file of the state that was seen most; returns it."""
     try:                        # rather now than after a minute
         output.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BenchError(f"cannot create {output.parent}: {error.strerror}")
-    here = Calibration(rounds)
+    here = Calibration()
     here.build()
-    here.measure()
-    values, note = here.values()
-    today = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    busy = os.getloadavg()[0] > BUSY * len(here.cpus)
-    notes = [f"written by bench/sim/run calibrate, {today}, {rounds} rounds,"
-             f" load average {os.getloadavg()[0]:.2f}"]
-    if note:
-        notes.append(note)
-    if busy:
-        notes.append("the machine was busy: what takes two CPUs is not to be"
-                     " believed")
-    for key in sorted(here.samples):
-        if key not in values and key != "together_percent":
-            notes.append(f"{key}: {here.measured(key)[0]} ps,"
-                         f" {here.measured(key)[1]}")
-    document = {"name": "this", "title": f"{len(here.cpus)} x {cpu_model()}",
-                "together_percent": here.together(),
-                "notes": notes, "values": values}
-    machine.write(output, document)
-    return document
+    here.measure(rounds)
+    found = document(here, here.states()[0])
+    machine.write(output, found)
+    return found

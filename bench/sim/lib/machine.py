@@ -7,7 +7,9 @@
 "together_percent", which calibration writes, is how much time a CPU needs for its
 work while another one works, 100 alone: it is for the prediction of that machine
 itself, where two CPUs may be threads of one core without saying so. The
-simulator does not know it.
+simulator does not know it. "migratory": a load of a line that another CPU has
+written brings it for writing, too. "reach_ps": how long a request is on its way before who
+has the line must give it away; without it, that is no time.
 
 A number whose source is not known begins its source with "assumed"; one that
 calibration has measured, with "measured"."""
@@ -64,7 +66,8 @@ ORDERED = (
     ("memory_local", "memory_socket", "memory_other"),
     ("load_hit", "rmw_hit"), ("store_hit", "rmw_hit"),
 )
-TOP = {"name", "title", "notes", "sources", "values", "together_percent"}
+TOP = {"name", "title", "notes", "sources", "values", "together_percent",
+       "migratory", "reach_ps"}
 
 
 class Machine:
@@ -76,6 +79,8 @@ class Machine:
         self.notes = document.get("notes", [])
         self.sources = document.get("sources", {})
         self.together = document.get("together_percent", 100)
+        self.extra = {key: document.get(key, least) for key, least
+                      in (("migratory", False), ("reach_ps", 0))}
         self.source = {key: why for key, (_, why)
                        in document["values"].items()}
         self.value = {key: number for key, (number, _)
@@ -97,6 +102,12 @@ class Machine:
         if not isinstance(together, int) or not 100 <= together <= 1000:
             self.wrong("'together_percent' must be a whole number from 100 to"
                        " 1000")
+        if not isinstance(document.get("migratory", False), bool):
+            self.wrong("'migratory' must be true or false")
+        reach = document.get("reach_ps", 0)
+        if isinstance(reach, bool) or not isinstance(reach, int) or (
+                not 0 <= reach <= MS):
+            self.wrong(f"'reach_ps' must be a whole number from 0 to {MS}")
         for key in ("name", "title"):
             if not isinstance(document[key], str) or not document[key]:
                 self.wrong(f"{key!r} must be a text")
@@ -155,12 +166,14 @@ class Machine:
 
     def config(self):
         """Lines for the simulator."""
-        return {f"machine.{key}": self.value[key] for key in KEYS}
+        return {**{f"machine.{key}": self.value[key] for key in KEYS},
+                **{key: int(value) for key, value in self.extra.items()
+                   if value}}
 
     def changed(self, **values):
         """The same machine with other values, for fits and bands."""
         document = {"name": self.name, "title": self.title,
-                    "sources": self.sources,
+                    "sources": self.sources, **self.extra,
                     "values": {key: [values.get(key, self.value[key]),
                                      "fitted" if key in values
                                      else self.source[key]]
@@ -207,7 +220,8 @@ def write(path, document):
 def render(document):
     """JSON with a value a line."""
     lines = ["{"]
-    for key in ("name", "title", "together_percent", "notes", "sources"):
+    for key in ("name", "title", "together_percent", "migratory", "reach_ps",
+                "notes", "sources"):
         if key in document:
             text = json.dumps(document[key], indent=1, ensure_ascii=False)
             lines.append(f' "{key}": ' + text.replace("\n", "\n ") + ",")
