@@ -313,6 +313,30 @@ cmp_ok(value($balanced, 'busiest_partition'), '<', 1.5, 'with it, they are sprea
 cmp_ok(value($balanced, 'local_percent'), '<', 30, 'most of them on other nodes');
 cmp_ok(region($balanced, 'plan', 'stores'), '>', 100, 'by the plan that the background writer makes');
 
+# ---- the table that maps pages to buffers ----
+
+# One process that scans a table which is larger than the pool: each page is looked up,
+# an old one taken out and this one put in, each time under a lock of its own.
+my %one = (backends => 1, strategy => 'stock', bgwriter_ms => 0, 'load.mapping' => 1);
+my $scan = play(config(%large, %one, load => 'scans', 'load.pages' => 512, buffers => 307, warmup => 1000, allocations => 1024));
+cmp_ok(abs(value($scan, 'pages') / 1024 - 1), '<', 0.02, 'a scan: every page is missed');
+is(value($scan, 'hits'), 0, 'a scan: and none is found');
+cmp_ok(abs(region($scan, 'locks', 'atomics') / value($scan, 'pages') / 6 - 1), '<', 0.02, 'a scan: three locks a page');
+cmp_ok(region($scan, 'mapping', 'atomics'), '>=', 2 * 1000, 'a scan: two freelists a page');
+
+# Random pages: what is in the pool is the same with that table and without.
+my %random = (%large, %one, load => 'pgbench', 'load.leaf_pages' => 100, 'load.heap_pages' => 1000, buffers => 500,
+	warmup => 2000, allocations => 4000);
+my $found = value(play(config(%random)), 'hits');
+cmp_ok($found, '>', 4000, 'random pages: some are found');
+is($found, value(play(config(%random, 'load.mapping' => 0)), 'hits'), 'random pages: those that are in the pool');
+
+# Many at once: nobody finds a page that is not his, or puts one in twice.
+my $crowd = play(config(%random, backends => 32, 'load.cpu_ps' => 100_000, allocations => 20_000));
+my $free_crowd = play(config(%random, backends => 32, 'load.cpu_ps' => 100_000, allocations => 20_000, 'load.mapping' => 0));
+cmp_ok(abs(value($crowd, 'hits') / value($free_crowd, 'hits') - 1), '<', 0.1, 'many processes: as many pages are found');
+cmp_ok(region($crowd, 'locks', 'stall_ps'), '>', 0, 'many processes: locks are waited for');
+
 # ---- against measurements ----
 
 my $machine = decode_json(slurp_file("$top/bench/sim/machines/gold5215.json"))->{values};

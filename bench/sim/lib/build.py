@@ -40,8 +40,11 @@ EXTENSION_FILES = ("lwwait/counts.c", "lwwait/lockless.c",
                    "sweep/sweep.c", "sweep/transport.c", "sweep/walk.c",
                    "shmem.c", "slot.c", "stats.c")
 # Files of the server that are played as they are.
-SERVER_FILES = ("src/backend/storage/lmgr/s_lock.c",
-                "src/backend/storage/lmgr/lwlock.c")
+SERVER_FILES = ("src/backend/storage/buffer/buf_table.c",
+                "src/backend/storage/lmgr/lwlock.c",
+                "src/backend/storage/lmgr/s_lock.c",
+                "src/backend/utils/hash/dynahash.c",
+                "src/common/hashfn.c")
 
 # The same of the server without our patches; what it exports gets other names.
 UNPATCHED_LWLOCK = "src/backend/storage/lmgr/lwlock.c"

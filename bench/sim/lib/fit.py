@@ -17,7 +17,8 @@ STEPS = 7                       # halvings of the searched interval
 CLOSE = 0.01                    # of the error of a cell: rounding of tps is more
 START = {"page_ps": 1_500_000, "latency_percent": 100,
          "bandwidth_bytes_per_s": 63_000_000_000}
-RESULT = BENCH / "sim" / "fit.json"
+FOLDER = BENCH / "sim"          # of what has been fitted
+RESULT = FOLDER / "fit.json"
 
 
 def fitted_cells(plan):
@@ -38,8 +39,9 @@ def check(plan):
 
 
 class Fit:
-    def __init__(self, simulator, machine, plan):
+    def __init__(self, simulator, machine, plan, how):
         check(plan)
+        self.how = how
         self.simulator = simulator
         self.machine = machine
         self.plan = plan
@@ -49,9 +51,10 @@ class Fit:
 
     def errors(self, cells):
         """Logarithms of predicted to published."""
-        return [math.log(scans.tps(self.simulator.run(
-            scans.config(self.machine, cell, self.numbers)))
-            / self.published[cell]) for cell in cells]
+        found = scans.simulate(self.simulator, self.machine, cells,
+                               self.numbers, checked=False, **self.how)
+        return [math.log(found[cell] / self.published[cell])
+                for cell in cells]
 
     def loss(self, number, value):
         kept = self.numbers[number["name"]]
@@ -97,19 +100,21 @@ class Fit:
         return dict(self.numbers)
 
 
-def fit(simulator, machine):
-    """The fitted numbers; remembered for as long as program, machine, table
-    and plan are what they were."""
+def fit(simulator, machine, name=RESULT.stem, **how):
+    """The fitted numbers; remembered, under a name, for as long as program,
+    machine, table, plan and how it is simulated are what they were."""
     plan = published.fit_plan()
     basis = binary.digest([simulator.identity, machine.config(), plan,
                            sorted(map(str, scans.cells())),
-                           scans.config(machine, (8, "master"), START)])
+                           scans.config(machine, (8, "master"), START),
+                           scans.SEEDS, how])
+    result = FOLDER / f"{name}.json"
     try:
-        kept = json.loads(RESULT.read_text())
+        kept = json.loads(result.read_text())
         if kept["basis"] == basis and not simulator.fresh:
             return kept["numbers"], fitted_cells(plan)
     except (OSError, ValueError, KeyError):
         pass
-    numbers = Fit(simulator, machine, plan).run()
-    RESULT.write_text(json.dumps({"basis": basis, "numbers": numbers}) + "\n")
+    numbers = Fit(simulator, machine, plan, how).run()
+    result.write_text(json.dumps({"basis": basis, "numbers": numbers}) + "\n")
     return numbers, fitted_cells(plan)

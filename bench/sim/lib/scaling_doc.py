@@ -218,9 +218,11 @@ SCANS_TEXT = """\
   the table is a plateau, where these are as right as a simulation; what they cannot tell is
   what few clients get. {bound} of the cells that were not fitted are the fitted bandwidth and
   nothing else. Both partitioned columns rise too soon: at 16 to 32 clients, something that
-  is not modelled grows with the clients. Where clients ran was not published, and matters: nodes by
-  turns are simulated, at random would be nearer. What was wanted (10 % and 25 % of tps, 8 % and
-  20 % of ratios, medians and largest) {met}.
+  is not modelled grows with the clients. Most likely that is the table that maps pages to buffers: with it
+  simulated, too, the columns have the published form, but are too slow throughout
+  ([bench/sim](../bench/sim/README.md#against-what-others-have-measured)). Where clients ran was not
+  published, and matters: nodes by turns are simulated, at random would be nearer. What was wanted (10 % and
+  25 % of tps, 8 % and 20 % of ratios, medians and largest) {met}.
 """
 
 
@@ -373,8 +375,8 @@ LIMITS = """\
 - There is at most one backend on a core: two threads of a core, on machines that have
   them, would each be as fast as one alone.
 - A machine has five distances. One with 8 sockets has more.
-- Only what allocating touches is simulated: not the mapping of pages, not locks on it, no
-  device. What a real server gains is less than what is said of allocations here; it is
+- Only what allocating touches is simulated: not the mapping of pages, not locks on it (which load
+  `scans` can simulate, see above), no device. What a real server gains is less than what is said of allocations here; it is
   what is left when allocations do not wait.
 - Predict your own machine: `bench/sim/run calibrate`, then
   `bench/sim/run predict --machine build/bench/sim/this.json`.

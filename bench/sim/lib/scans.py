@@ -1,6 +1,8 @@
 """The published table of concurrent scans: configurations of the simulator,
 and what its answers mean in its units."""
 
+from statistics import mean
+
 from lib.paths import BenchError
 
 from . import published
@@ -32,6 +34,8 @@ MOST_PAGES_PER_MS = 13000       # all clients together
 # Allocated before and while it is measured, in whole tables of every client.
 WARM_SCANS = 2
 MEASURED_SCANS = 2
+# Runs that differ by chance only give tps that differ by some per cent.
+SEEDS = (1, 2, 3)
 # Where the kernel puts clients is not known. In turn on all nodes is taken for
 # it; what else would give is shown.
 PLACEMENT = "scatter"
@@ -49,14 +53,16 @@ def warmup(clients, pages):
     return max(WARM_SCANS * pages * clients, CYCLES * BGWRITER_MS * rate)
 
 
-def config(machine, cell, numbers, pages=PAGES, seed=1, placement=PLACEMENT):
-    """numbers: page_ps, latency_percent and bandwidth_bytes_per_s."""
+def config(machine, cell, numbers, pages=PAGES, seed=1, placement=PLACEMENT,
+           mapping=False):
+    """numbers: page_ps, latency_percent and bandwidth_bytes_per_s; mapping: is
+    the table that maps pages to buffers simulated, too?"""
     clients, column = cell
     values = machine.config()
     values["machine.bandwidth_bytes_per_s"] = numbers["bandwidth_bytes_per_s"]
     return {**values, "load": "scans", "load.pages": pages,
             "load.page_ps": numbers["page_ps"],
-            "load.pool_percent": POOL_PERCENT,
+            "load.pool_percent": POOL_PERCENT, "load.mapping": int(mapping),
             "latency_percent": numbers["latency_percent"],
             **COLUMNS[column], "seed": seed, "placement": placement,
             "bgwriter_ms": BGWRITER_MS,
@@ -75,3 +81,16 @@ def tps(answer, cell=None):
                          f" times, at least {LEAST_CYCLES} are needed")
     return (answer.results["pages"] / PUBLISHED_PAGES
             / (answer["elapsed_ps"] * 1e-12))
+
+
+def simulate(simulator, machine, cells, numbers, progress=None, checked=True,
+             seeds=SEEDS, **how):
+    """Mean tps of each cell over the seeds; how: more of config()."""
+    answers = simulator.run_all([config(machine, cell, numbers, seed=seed,
+                                        **how)
+                                 for cell in cells for seed in seeds],
+                                progress)
+    n = len(seeds)
+    return {cell: mean(tps(answer, cell if checked else None)
+                       for answer in answers[i * n:(i + 1) * n])
+            for i, cell in enumerate(cells)}

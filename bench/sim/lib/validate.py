@@ -10,6 +10,7 @@ from . import pictures
 
 # In the order in which they are shown. A part has Comparison(simulator, quick)
 # with show(), rows() and wanted().
+# Others must be asked for.
 PARTS = ("validate_freund", "validate_scans", "validate_pgbench",
          "validate_lwlock")
 

@@ -20,26 +20,27 @@ def percent(value):
     return f"{100 * value:+.1f} %"
 
 
-def predict(simulator, here, numbers, cells):
-    configs = [scans.config(here, cell, numbers) for cell in cells]
-
-    def progress(done, of):
-        if done % 8 == 0 or done == of:
-            report.progress(f"scans: {done} of {of}")
-    return {cell: scans.tps(answer, cell) for cell, answer
-            in zip(cells, simulator.run_all(configs, progress))}
+def show_progress(done, of):
+    if done % 24 == 0 or done == of:
+        report.progress(f"scans: {done} of {of}")
 
 
 class Comparison:
+    name = fit.RESULT.stem      # under which what is fitted is remembered
+    how = {}                    # more of scans.simulate()
+
     def __init__(self, simulator, quick):
         self.here = machine.named(published.fit_plan()["machine"])
-        self.numbers, self.fitted = fit.fit(simulator, self.here)
+        self.numbers, self.fitted = fit.fit(simulator, self.here, self.name,
+                                            **self.how)
         self.table = dict(scans.cells())
         cells = list(self.table)
         if quick:
             cells = [cell for cell in cells if cell[0] in QUICK_CLIENTS]
         self.cells = cells
-        self.predicted = predict(simulator, self.here, self.numbers, cells)
+        self.predicted = scans.simulate(simulator, self.here, cells,
+                                        self.numbers, show_progress,
+                                        **self.how)
         self.held_out = [cell for cell in cells if cell not in self.fitted]
         self.rivals = {
             "simulated": self.predicted,
@@ -81,10 +82,10 @@ class Comparison:
         cells = [cell for cell in self.cells if cell[0] in PLACED_CLIENTS]
         found = {}
         for placement in scans.OTHER_PLACEMENTS:
-            configs = [scans.config(self.here, cell, self.numbers,
-                                    placement=placement) for cell in cells]
-            for cell, answer in zip(cells, simulator.run_all(configs)):
-                found[cell, placement] = scans.tps(answer, cell)
+            placed = scans.simulate(simulator, self.here, cells, self.numbers,
+                                    placement=placement, **self.how)
+            for cell, tps in placed.items():
+                found[cell, placement] = tps
         return found
 
     def knee_steps(self, who):

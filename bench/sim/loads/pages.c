@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * pages.c
- *	  Which page is in which buffer, for loads that read pages.
+ *	  Pages in the pool, for loads that read them.
+ *
+ *	 load.mapping	0 or 1: is the table that maps pages to buffers simulated, too?
+ *					default 0
  *
  * IDENTIFICATION
  *	  bench/sim/loads/pages.c
@@ -10,54 +13,37 @@
  */
 #include "pages.h"
 
-#include "storage/bufmgr.h"
-
-/* by page, and by buffer; the same for all processes, and not simulated */
-static SIM_COMMON int *buffer_of;
-static SIM_COMMON int64 *page_of;
+static SIM_COMMON const PagesTable *table;
 
 void
 pages_setup(int64 npages)
 {
-	buffer_of = malloc(npages * sizeof(int));
-	page_of = malloc(NBuffers * sizeof(int64));
-	if (buffer_of == NULL || page_of == NULL)
-		sim_fail("out of memory");
-	for (int64 i = 0; i < npages; i++)
-		buffer_of[i] = NO_BUFFER;
-	for (int i = 0; i < NBuffers; i++)
-		page_of[i] = NO_PAGE;
+	table = sim_config_int("load.mapping", 0, 1, 0) ? &pages_mapped : &pages_unmapped;
+	table->setup(npages);
+}
+
+void
+pages_fill(int64 page, BufferDesc *buf, uint32 usage)
+{
+	pg_atomic_write_u32(&buf->state, BM_VALID | BM_TAG_VALID | usage * BUF_USAGECOUNT_ONE);
+	table->fill(page, buf);
+}
+
+BufferDesc *
+pages_get(int64 page, bool *found)
+{
+	return table->get(page, found);
 }
 
 /*
- * Put a page into a buffer before the start.
+ * As PinBuffer(): one compare-and-swap adds the pin and, up to its limit, one usage
+ * count.  Waits while the header is locked.
  */
 void
-pages_fill(int64 page, int buffer, uint32 usage)
+pages_pin(BufferDesc *buf)
 {
-	uint32		state = BM_VALID | BM_TAG_VALID | usage * BUF_USAGECOUNT_ONE;
+	uint32		old = pg_atomic_read_u32(&buf->state);
 
-	pg_atomic_write_u32(&GetBufferDescriptor(buffer)->state, state);
-	buffer_of[page] = buffer;
-	page_of[buffer] = page;
-}
-
-/*
- * Pin the buffer of a page, as PinBuffer() does: one compare-and-swap adds the pin
- * and, up to its limit, one usage count.  Waits while the header is locked.
- * NO_BUFFER if the page is in none, or was evicted before the pin.
- */
-int
-pages_pin(int64 page)
-{
-	int			buffer = buffer_of[page];
-	BufferDesc *buf;
-	uint32		old;
-
-	if (buffer == NO_BUFFER)
-		return NO_BUFFER;
-	buf = GetBufferDescriptor(buffer);
-	old = pg_atomic_read_u32(&buf->state);
 	for (;;)
 	{
 		uint32		state;
@@ -72,20 +58,13 @@ pages_pin(int64 page)
 		if (BUF_STATE_GET_USAGECOUNT(state) < BM_MAX_USAGE_COUNT)
 			state += BUF_USAGECOUNT_ONE;
 		if (pg_atomic_compare_exchange_u32(&buf->state, &old, state))
-			break;
+			return;
 	}
-	if (buffer_of[page] != buffer)
-	{
-		pages_unpin(buffer);
-		return NO_BUFFER;
-	}
-	return buffer;
 }
 
 void
-pages_unpin(int buffer)
+pages_unpin(BufferDesc *buf)
 {
-	BufferDesc *buf = GetBufferDescriptor(buffer);
 	uint32		old = pg_atomic_read_u32(&buf->state);
 
 	for (;;)
@@ -99,30 +78,4 @@ pages_unpin(int buffer)
 		if (pg_atomic_compare_exchange_u32(&buf->state, &old, old - BUF_REFCOUNT_ONE))
 			return;
 	}
-}
-
-/*
- * Allocate a buffer for a page that is in none, and pin it.  The caller has it
- * read.
- *
- * bufmgr.c locks the header once more in between, to take the old page out of the
- * mapping; nobody else looks at the line meanwhile (nothing else is written by the
- * next one who comes by than a fruitless look), so that is a hit on a line that is
- * here, and left out.
- */
-int
-pages_read(int64 page)
-{
-	uint32		state;
-	BufferDesc *buf = sim_get_victim(&state);
-	int			buffer = buf->buf_id;
-
-	/* Two that miss the same page at once both read it here; the later wins. */
-	if (page_of[buffer] != NO_PAGE && buffer_of[page_of[buffer]] == buffer)
-		buffer_of[page_of[buffer]] = NO_BUFFER;
-	page_of[buffer] = page;
-	buffer_of[page] = buffer;
-	pg_atomic_write_u32(&buf->state, BM_VALID | BM_TAG_VALID |
-						BUF_USAGECOUNT_ONE | BUF_REFCOUNT_ONE);
-	return buffer;
 }

@@ -1,14 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pages.h
- *	  Which page is in which buffer, for loads that read pages.
- *
- * What is simulated are the buffers' headers: a page is found in the pool by
- * pinning its buffer, and put into it by allocating one, as in bufmgr.c.  The
- * table that maps pages to buffers is not: its partitions are 128, their locks
- * are taken by different clients for different pages, and what finding a page
- * costs is part of the load's private time.  So the hit ratio is what the
- * replacement makes of it, and no constant.
+ *	  Pages in the pool, for loads that read them.
  *
  * bench/sim/loads/pages.h
  *
@@ -21,15 +14,33 @@
 
 #include "engine/sim.h"
 #include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
 
-#define NO_BUFFER	(-1)
-#define NO_PAGE		(-1)
+/* How pages are found; pages_NAME.c has one const table */
+typedef struct PagesTable
+{
+	void		(*setup) (int64 npages);
+	void		(*fill) (int64 page, BufferDesc *buf);	/* before the start */
+	BufferDesc *(*get) (int64 page, bool *found);
+} PagesTable;
 
-/* pages.c */
+extern const PagesTable pages_unmapped;
+extern const PagesTable pages_mapped;
+
+/* pages.c; after sim_pool_setup() */
 extern void pages_setup(int64 npages);
-extern int	pages_pin(int64 page);
-extern int	pages_read(int64 page);
-extern void pages_unpin(int buffer);
-extern void pages_fill(int64 page, int buffer, uint32 usage);
+
+/* Puts a page into a buffer before the start, with this usage count */
+extern void pages_fill(int64 page, BufferDesc *buf, uint32 usage);
+
+/*
+ * The page's buffer, pinned.  One that was not found is the caller's to read; it
+ * is called valid at once, so that others who look for it meanwhile do not wait
+ * for him, as they would in the server.
+ */
+extern BufferDesc *pages_get(int64 page, bool *found);
+
+extern void pages_pin(BufferDesc *buf);
+extern void pages_unpin(BufferDesc *buf);
 
 #endif							/* PAGES_H */

@@ -35,8 +35,6 @@
  */
 #include "pages.h"
 
-#include "storage/bufmgr.h"
-
 /*
  * Usage counts that the pool begins with: leaves are hot.  Pages of the table
  * have been used since the hand came by last by some; the warm-up, in which the
@@ -58,17 +56,14 @@ static SIM_COMMON int64 hits;
 static void
 look_at(int64 page)
 {
-	int			buffer = pages_pin(page);
+	bool		found;
+	BufferDesc *buf = pages_get(page, &found);
 
-	if (buffer == NO_BUFFER)
-	{
-		buffer = pages_read(page);
-		if (copy_pages)
-			sim_copy(page % sim_nodes(), BLCKSZ);
-	}
-	else if (sim_measuring())
+	if (!found && copy_pages)
+		sim_copy(page % sim_nodes(), BLCKSZ);
+	if (found && sim_measuring())
 		hits++;
-	pages_unpin(buffer);
+	pages_unpin(buf);
 }
 
 static void
@@ -105,9 +100,9 @@ fill_pool(void)
 		bool		leaf = i % (NBuffers / Min(leaf_pages, NBuffers)) == 0 && page < leaf_pages;
 
 		if (leaf)
-			pages_fill(page++, i, LEAF_USAGE);
+			pages_fill(page++, GetBufferDescriptor(i), LEAF_USAGE);
 		else if (i < heap_pages)
-			pages_fill(leaf_pages + i, i, i % (HEAP_USAGE + 1));
+			pages_fill(leaf_pages + i, GetBufferDescriptor(i), i % (HEAP_USAGE + 1));
 	}
 }
 

@@ -29,8 +29,6 @@
  */
 #include "pages.h"
 
-#include "storage/bufmgr.h"
-
 #define MAX_COMBINE 32
 
 static SIM_COMMON int64 table_pages;
@@ -49,17 +47,15 @@ static SIM_COMMON int64 hits;
 static void
 read_together(int64 first, int n)
 {
-	int			buffers[MAX_COMBINE];
+	BufferDesc *buffers[MAX_COMBINE];
 	int			copied = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		buffers[i] = pages_pin(first + i);
-		if (buffers[i] == NO_BUFFER)
-		{
-			buffers[i] = pages_read(first + i);
-			copied++;
-		}
+		bool		found;
+
+		buffers[i] = pages_get(first + i, &found);
+		copied += !found;
 	}
 	if (copied > 0)
 		sim_copy((first / combine) % sim_nodes(), (int64) copied * BLCKSZ);

@@ -17,11 +17,11 @@ def main():
     numbers = json.loads(sys.argv[2])
     simulator = binary.Simulator(Path(sys.argv[1]), fresh=True)
     here = machine.named(published.fit_plan()["machine"])
-    for cell in sys.argv[3:]:
-        clients, column = cell.split()
-        answer = simulator.run(scans.config(here, (int(clients), column),
-                                            numbers))
-        print(f"{clients} clients, {column}: {scans.tps(answer):.4f}")
+    cells = [(int(clients), column) for clients, column
+             in (cell.split() for cell in sys.argv[3:])]
+    for (clients, column), tps in scans.simulate(simulator, here, cells,
+                                                 numbers).items():
+        print(f"{clients} clients, {column}: {tps:.4f}")
     return 0
 
 
