@@ -10,7 +10,7 @@ use warnings FATAL => 'all';
 use Cwd qw(abs_path);
 use Digest::SHA;
 use File::Basename;
-use IPC::Run qw(run);
+use IPC::Run qw(run timeout);
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -46,7 +46,7 @@ sub play
 	my ($stdout, $stderr) = ('', '');
 	my $text = join('', map { "$_ $config->{$_}\n" } sort keys %$config);
 
-	run([ $binary || $sim ], '<', \$text, '>', \$stdout, '2>', \$stderr)
+	run([ $binary || $sim ], '<', \$text, '>', \$stdout, '2>', \$stderr, timeout($PostgreSQL::Test::Utils::timeout_default))
 	  or die "sim failed: $stderr\n$text";
 	return $stdout;
 }
@@ -324,12 +324,12 @@ is(value($scan, 'hits'), 0, 'a scan: and none is found');
 cmp_ok(abs(region($scan, 'locks', 'atomics') / value($scan, 'pages') / 6 - 1), '<', 0.02, 'a scan: three locks a page');
 cmp_ok(region($scan, 'mapping', 'atomics'), '>=', 2 * 1000, 'a scan: two freelists a page');
 
-# Random pages: what is in the pool is the same with that table and without.
+# Random pages, others with that table than without, as it takes time: as many are found.
 my %random = (%large, %one, load => 'pgbench', 'load.leaf_pages' => 100, 'load.heap_pages' => 1000, buffers => 500,
-	warmup => 2000, allocations => 4000);
+	warmup => 2000, allocations => 8000);
 my $found = value(play(config(%random)), 'hits');
-cmp_ok($found, '>', 4000, 'random pages: some are found');
-is($found, value(play(config(%random, 'load.mapping' => 0)), 'hits'), 'random pages: those that are in the pool');
+my $found_free = value(play(config(%random, 'load.mapping' => 0)), 'hits');
+cmp_ok(abs($found / $found_free - 1), '<', 0.05, "random pages: $found are found, $found_free without the table");
 
 # Many at once: nobody finds a page that is not his, or puts one in twice.
 my $crowd = play(config(%random, backends => 32, 'load.cpu_ps' => 100_000, allocations => 20_000));
