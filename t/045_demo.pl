@@ -138,7 +138,8 @@ my ($view) = $shown =~ /^ bulkwrite \| +[1-9]\d* \| +[1-9]\d* \| +[1-9]\d* \| +(
 ok(defined $view && $view > $loads[7] / 2 && $view <= $loads[7], 'ring: the view has most of these writes') or diag($shown);
 
 $shown = scene($out, 'A/B');
-like($shown, qr/^\$ bench\/ab\/run -h \S+ (?:\\\n +)?-U postgres -d pgbench (?:\\\n +)?--bindir/m, 'ab: the command');
+$shown =~ s/ \\\n +/ /g;    # where a command is broken depends on how long paths are
+like($shown, qr/^\$ bench\/ab\/run -h \S+ -U postgres -d pgbench --bindir /m, 'ab: the command');
 like($shown, qr/^transactions\/s +[1-9][\d,]* +[1-9][\d,]* +\d\.\d+ +-$/m, 'ab: its table');
 like($shown, qr/^batched to stock: no verdict, 2 blocks are too few, 6 needed$/m, 'ab: no verdict');
 like($shown, qr/^Everything is as before: strategy "\w+", waiting "stock", and the\s+configuration\. This was too short for an answer\s+about transactions\./m, 'ab: all is put back');
