@@ -91,21 +91,20 @@ SELECT round(max(abs(allocations / sum_a / (num_buffers::numeric / sum_n) - 1)) 
           FROM pg_sweep_partitions) s});
 }
 
-# The best of a few tries: a host that is busy for a moment does not let the
-# machine keep its pace
-sub least_imbalance
+# The median of three windows, or of five if that is too much: a host that is busy for
+# a moment does not let the machine keep its pace
+sub usual_imbalance
 {
 	my ($cycles) = @_;
-	my $least;
+	my @found;
 
-	for (1 .. 5)
+	for my $windows (3, 5)
 	{
-		my $imbalance = worst_imbalance($cycles);
-
-		$least = $imbalance if !defined $least || $imbalance < $least;
-		last if $least <= 10;
+		push @found, worst_imbalance($cycles) while @found < $windows;
+		@found = sort { $a <=> $b } @found;
+		last if $found[ @found / 2 ] <= 10;
 	}
-	return $least;
+	return $found[ @found / 2 ];
 }
 
 sub note_table
@@ -130,7 +129,7 @@ is( $server->safe_psql(
 run_on_node(start_load("one", 3000), 0);
 run_on_node(start_load("two", 3000), 0);
 wait_cycles(5);
-my $imbalance = least_imbalance(15);
+my $imbalance = usual_imbalance(15);
 cmp_ok($imbalance, '<=', 10,
 	"one node asks: each partition gets its fair share within 10 % ($imbalance %)");
 note_table('TABLE pg_sweep_nodes');
@@ -146,7 +145,7 @@ stop_load();
 run_on_node(start_load("most", 4500), 0);
 run_on_node(start_load("few", 500), $nodes - 1);
 wait_cycles(5);
-$imbalance = least_imbalance(15);
+$imbalance = usual_imbalance(15);
 cmp_ok($imbalance, '<=', 10,
 	"nine of ten from one node: fair shares within 10 % ($imbalance %)");
 stop_load();
