@@ -337,6 +337,21 @@ my $free_crowd = play(config(%random, backends => 32, 'load.cpu_ps' => 100_000, 
 cmp_ok(abs(value($crowd, 'hits') / value($free_crowd, 'hits') - 1), '<', 0.1, 'many processes: as many pages are found');
 cmp_ok(region($crowd, 'locks', 'stall_ps'), '>', 0, 'many processes: locks are waited for');
 
+# ---- what docs/scaling has ----
+
+# Within what a server built in another way, or a small change of what is played, makes.
+my $predictions = '';
+run([ 'python3', '-B', "$top/bench/sim/test/predictions.py", $sim, 'm6i-metal', 64 ], '>', \$predictions)
+  or BAIL_OUT('nothing is predicted');
+my %predicted = $predictions =~ /^([^:\n]+): (\d+ \d+)$/mg;
+is(scalar(keys %predicted), 11, 'all strategies are predicted for 64 backends on m6i-metal');
+foreach my $strategy (sort keys %predicted)
+{
+	my ($today, $committed) = split ' ', $predicted{$strategy};
+
+	cmp_ok(abs($today / $committed - 1), '<=', 0.05, "$strategy: $today allocations a second, docs/scaling has $committed");
+}
+
 # ---- against measurements ----
 
 my $machine = decode_json(slurp_file("$top/bench/sim/machines/gold5215.json"))->{values};
