@@ -17,25 +17,10 @@
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine.h"
+#include "sharers.h"
 
-#define SET_WORDS	(SIM_MAX_CPUS / 64)
-
-/* Sharers of a line that has more than two: one bit a CPU */
-typedef struct SharerSet
-{
-	uint64_t	bits[SET_WORDS];
-	uint32_t	next_free;
-	uint16_t	source;			/* the first sharer: who had it alone before */
-} SharerSet;
-
-static SharerSet *sets;
-static uint32_t nsets;
-static uint32_t sets_allocated;
-static uint32_t free_set;		/* + 1 */
-static int	set_words;			/* in use on this machine */
 static bool migratory;
 static SimTime reach;			/* until a request is with who has the line */
 
@@ -44,15 +29,6 @@ static SimTime hit_cost[4];
 static SimTime transfer[5];		/* by distance */
 static uint32_t llc_lines;		/* 0 = no limit */
 static uint32_t *group_traffic; /* lines brought into a group so far */
-
-typedef enum Distance
-{
-	SAME_CORE,
-	SAME_GROUP,
-	SAME_NODE,
-	SAME_SOCKET,
-	OTHER_SOCKET,
-} Distance;
 
 void
 sim_cache_setup(void)
@@ -72,7 +48,6 @@ sim_cache_setup(void)
 	migratory = sim_config_int("migratory", 0, 1, 0);
 	reach = sim_config_int("reach_ps", 0, SIM_MS, 0);
 	llc_lines = Min(machine.llc_bytes / SIM_CACHE_LINE, INT32_MAX);
-	set_words = (sim_ncpus_all + 63) / 64;
 	for (int i = 0; i < sim_ncpus_all; i++)
 		groups = Max(groups, sim_cpu_table[i].group + 1);
 	if (groups > SIM_MAX_GROUPS)
@@ -84,16 +59,6 @@ sim_cache_setup(void)
 
 /* ---- distances ---- */
 
-static inline Distance
-distance(const SimCpu *a, const SimCpu *b)
-{
-	if (a->group == b->group)
-		return a->core == b->core ? SAME_CORE : SAME_GROUP;
-	if (a->node == b->node)
-		return SAME_NODE;
-	return a->socket == b->socket ? SAME_SOCKET : OTHER_SOCKET;
-}
-
 static SimTime
 memory_latency(const SimCpu *cpu, uint32_t line)
 {
@@ -103,123 +68,6 @@ memory_latency(const SimCpu *cpu, uint32_t line)
 		return machine.memory_local;
 	return home / machine.nodes_per_socket == cpu->socket ?
 		machine.memory_socket : machine.memory_other;
-}
-
-/* ---- sharers ---- */
-
-static uint32_t
-new_set(void)
-{
-	uint32_t	n = free_set;
-
-	if (n != 0)
-	{
-		free_set = sets[n - 1].next_free;
-		memset(sets[n - 1].bits, 0, sizeof(sets[0].bits));
-		return n - 1;
-	}
-	if (nsets == sets_allocated)
-	{
-		sets_allocated = Max(1024, sets_allocated * 2);
-		sets = realloc(sets, sets_allocated * sizeof(*sets));
-		if (sets == NULL)
-			sim_fail("out of memory");
-	}
-	memset(&sets[nsets], 0, sizeof(*sets));
-	return nsets++;
-}
-
-static void
-clear_sharers(SimLine *line)
-{
-	if (line->nsharers > 2)
-	{
-		sets[line->sharers.set].next_free = free_set;
-		free_set = line->sharers.set + 1;
-	}
-	line->nsharers = 0;
-}
-
-static inline bool
-is_sharer(const SimLine *line, int cpu)
-{
-	if (line->nsharers > 2)
-		return (sets[line->sharers.set].bits[cpu / 64] >> (cpu % 64)) & 1;
-	return (line->nsharers >= 1 && line->sharers.cpu[0] == cpu) ||
-		(line->nsharers == 2 && line->sharers.cpu[1] == cpu);
-}
-
-static inline int
-first_sharer(const SimLine *line)
-{
-	return line->nsharers > 2 ? sets[line->sharers.set].source : line->sharers.cpu[0];
-}
-
-/* cpu is none yet */
-static void
-add_sharer(SimLine *line, int cpu)
-{
-	if (line->nsharers < 2)
-		line->sharers.cpu[line->nsharers] = cpu;
-	else
-	{
-		if (line->nsharers == 2)
-		{
-			int			a = line->sharers.cpu[0];
-			int			b = line->sharers.cpu[1];
-			uint32_t	set = new_set();
-
-			sets[set].bits[a / 64] |= UINT64_C(1) << (a % 64);
-			sets[set].bits[b / 64] |= UINT64_C(1) << (b % 64);
-			sets[set].source = a;
-			line->sharers.set = set;
-		}
-		sets[line->sharers.set].bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
-	}
-	line->nsharers++;
-}
-
-/*
- * Distances of the nearest and the farthest sharer but cpu itself, which must
- * have one.
- */
-static void
-sharer_distances(const SimLine *line, int cpu, Distance *nearest, Distance *farthest)
-{
-	const SimCpu *me = &sim_cpu_table[cpu];
-
-	*nearest = OTHER_SOCKET;
-	*farthest = SAME_CORE;
-	if (line->nsharers <= 2)
-	{
-		for (int i = 0; i < line->nsharers; i++)
-		{
-			Distance	d;
-
-			if (line->sharers.cpu[i] == cpu)
-				continue;
-			d = distance(me, &sim_cpu_table[line->sharers.cpu[i]]);
-			*nearest = Min(*nearest, d);
-			*farthest = Max(*farthest, d);
-		}
-		return;
-	}
-	for (int w = 0; w < set_words; w++)
-	{
-		uint64_t	bits = sets[line->sharers.set].bits[w];
-
-		if (w == cpu / 64)
-			bits &= ~(UINT64_C(1) << (cpu % 64));
-		for (; bits != 0; bits &= bits - 1)
-		{
-			Distance	d = distance(me, &sim_cpu_table[w * 64 + __builtin_ctzll(bits)]);
-
-			*nearest = Min(*nearest, d);
-			*farthest = Max(*farthest, d);
-		}
-		if (*nearest == SAME_CORE && *farthest == OTHER_SOCKET)
-			break;
-	}
 }
 
 /* ---- windows ---- */
@@ -386,12 +234,12 @@ request_exclusive(SimLine *line, int cpu)
 			Distance	nearest;
 			Distance	farthest;
 
-			sharer_distances(line, cpu, &nearest, &farthest);
+			sim_sharer_distances(line, cpu, &nearest, &farthest);
 			latency = transfer[farthest];
 		}
 		if (!shares && is_evicted(line))
 			latency = Max(latency, memory_latency(me, number));
-		clear_sharers(line);
+		sim_clear_sharers(line);
 	}
 	else
 		latency = memory_latency(me, number);
@@ -445,7 +293,7 @@ request_shared(SimLine *line, int cpu)
 		start = service_begins(line, me);
 		latency = transfer[distance(me, &sim_cpu_table[line->owner - 1])];
 		line->read_at = start;
-		add_sharer(line, line->owner - 1);
+		sim_add_sharer(line, line->owner - 1);
 		line->owner = 0;
 	}
 	else
@@ -457,13 +305,13 @@ request_shared(SimLine *line, int cpu)
 			Distance	nearest;
 			Distance	farthest;
 
-			sharer_distances(line, cpu, &nearest, &farthest);
+			sim_sharer_distances(line, cpu, &nearest, &farthest);
 			latency = transfer[nearest];
 		}
 		if (is_evicted(line) && latency > machine.memory_local)
 			latency = memory_latency(me, number);
 	}
-	add_sharer(line, cpu);
+	sim_add_sharer(line, cpu);
 	group_traffic[me->group]++;
 	touch(line, me);
 	add_window(me, number, false, start, start + latency);
