@@ -28,7 +28,6 @@ typedef struct Measurement
 static const Measurement measurements[] = {
 	{"load_hit", 1, load_hit},
 	{"store_hit", 1, store_hit},
-	{"add_hit", 1, add_hit},
 	{"xadd_hit", 1, xadd_hit},
 	{"cas_hit", 1, cas_hit},
 	{"pause", 1, pause_time},
@@ -40,7 +39,6 @@ static const Measurement measurements[] = {
 	{"transfer_both", 2, transfer_both},
 	{"ping_pong", 2, ping_pong},
 	{"contended_xadd", 2, contended_xadd},
-	{"contended_cas", 2, contended_cas},
 	{"memory", 2, memory_latency},
 	{"copy", 1, copy_rate},
 	{"wake_call", 2, wake_call},

@@ -34,7 +34,6 @@ extern void run_pair(void *(*one) (void *), int cpu_one, void *(*other) (void *)
 /* own.c: what an operation costs on a line that is this CPU's own */
 extern double load_hit(const int *cpus, int ncpus);
 extern double store_hit(const int *cpus, int ncpus);
-extern double add_hit(const int *cpus, int ncpus);
 extern double xadd_hit(const int *cpus, int ncpus);
 extern double cas_hit(const int *cpus, int ncpus);
 extern double pause_time(const int *cpus, int ncpus);
@@ -48,7 +47,6 @@ extern double transfer_xadd(const int *cpus, int ncpus);
 extern double transfer_both(const int *cpus, int ncpus);
 extern double ping_pong(const int *cpus, int ncpus);
 extern double contended_xadd(const int *cpus, int ncpus);
-extern double contended_cas(const int *cpus, int ncpus);
 
 /* memory.c */
 extern double memory_latency(const int *cpus, int ncpus);

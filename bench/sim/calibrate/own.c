@@ -59,13 +59,6 @@ stores(int turns)
 }
 
 static void
-adds(int turns)
-{
-	for (int i = 0; i < turns; i++)
-		__asm__ __volatile__("lock addq $1, %0" : "+m"(own.word) : : "memory", "cc");
-}
-
-static void
 xadds(int turns)
 {
 	uint64_t	value = 1;
@@ -104,12 +97,6 @@ double
 store_hit(const int *cpus, int ncpus)
 {
 	return middle(stores, 16);
-}
-
-double
-add_hit(const int *cpus, int ncpus)
-{
-	return middle(adds, 1);
 }
 
 double

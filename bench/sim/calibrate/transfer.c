@@ -76,7 +76,11 @@ fetch(Line *line, Fetch how)
 	value = line->word;
 	if (how == BY_LOAD_AND_CAS)
 	{
-		/* what it compares with is what has been read: no way round the load */
+		/*
+		 * What it compares with is what has been read, so it cannot compare
+		 * before the load has its value. It could fetch the line before: only
+		 * a fence would tell that from a load that brings it for writing.
+		 */
 		(void) __atomic_compare_exchange_n(&line->word, &value, value, false,
 										   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	}
@@ -203,7 +207,7 @@ ping_pong(const int *cpus, int ncpus)
 }
 
 /*
- * All given CPUs change one word as fast as they can: the time that an operation
+ * All given CPUs add to one word as fast as they can: the time that an operation
  * takes of all, not of each.  The word itself tells how many operations of others
  * came between one's own, so a chunk in which they had next to none is known: they
  * did not run then, or had not the line for once.  The median of the others, many
@@ -217,7 +221,6 @@ typedef struct Contender
 {
 	pthread_t	thread;
 	int			cpu;
-	bool		by_cas;
 	int			done;			/* chunks */
 	double		spent[CONTENDED_CHUNKS];
 	char		pad[LINE];
@@ -229,17 +232,9 @@ static Line end_at;
 
 /* Returns the word's value before it. */
 static inline uint64_t
-contended_operation(bool by_cas)
+add_to_contended(void)
 {
-	uint64_t	value;
-
-	if (!by_cas)
-		return __atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
-	value = contended.word;
-	while (!__atomic_compare_exchange_n(&contended.word, &value, value + 1, false,
-										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		;
-	return value;
+	return __atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
 }
 
 static void *
@@ -253,13 +248,13 @@ contend(void *arg)
 		;
 	while (from < (int64_t) end_at.word)
 	{
-		uint64_t	first = contended_operation(me->by_cas);
+		uint64_t	first = add_to_contended();
 		uint64_t	all;
 		int64_t		now;
 
 		for (int i = 0; i < CONTENDED_EACH - 2; i++)
-			(void) contended_operation(me->by_cas);
-		all = contended_operation(me->by_cas) - first + 1;
+			(void) add_to_contended();
+		all = add_to_contended() - first + 1;
 		now = now_ns();
 		if (all >= CONTENDED_EACH + CONTENDED_EACH / OTHERS_SHARE)
 		{
@@ -272,8 +267,8 @@ contend(void *arg)
 }
 
 /* 0: they never ran at the same time. */
-static double
-contention(const int *cpus, int ncpus, bool by_cas)
+double
+contended_xadd(const int *cpus, int ncpus)
 {
 	Contender  *all = calloc(ncpus, sizeof(Contender));
 	double		sum = 0;
@@ -286,7 +281,6 @@ contention(const int *cpus, int ncpus, bool by_cas)
 	for (int i = 0; i < ncpus; i++)
 	{
 		all[i].cpu = cpus[i];
-		all[i].by_cas = by_cas;
 		errno = pthread_create(&all[i].thread, NULL, contend, &all[i]);
 		if (errno != 0)
 			fail("pthread_create");
@@ -305,16 +299,4 @@ contention(const int *cpus, int ncpus, bool by_cas)
 	}
 	free(all);
 	return found > 0 ? sum / found : 0;
-}
-
-double
-contended_xadd(const int *cpus, int ncpus)
-{
-	return contention(cpus, ncpus, false);
-}
-
-double
-contended_cas(const int *cpus, int ncpus)
-{
-	return contention(cpus, ncpus, true);
 }

@@ -6,7 +6,7 @@ largest are written beside it.
 
 What two CPUs have to do with each other may change between two samples, and a
 median of two machines' figures is no machine's. So whatever takes two neighbours
-is measured between two looks at their turn, is dropped if these differ, and else
+is measured between two looks at their turn, is taken again if these differ, and else
 belongs to the state that has such turns: each state gets its own values."""
 
 import os
@@ -30,6 +30,7 @@ NODE_PAIRS = 4                  # of nodes, for memory latencies
 
 LEAST_PS = 100                  # of a latency
 LEAST_SAMPLES = 3               # of each measurement, to speak of a state
+TRIES = 20                      # for a sample between two looks that agree
 
 # Two CPUs that slow each other down by so much are threads of one core: in a
 # loop that touches lines of its own only, two cores do not.
@@ -38,7 +39,8 @@ THREADS_PERCENT = 115
 BUSY = 0.8                      # load average a CPU, our own included, beyond
                                 # which the others' shows
 
-# What a machine of one CPU cannot be asked.  It has nobody to wait for.
+# What a machine of one CPU cannot be asked: it has nobody to wait for. Nor, as
+# for the latency, what one of a single core can.
 WITHOUT_OTHERS = {"latency_group": 25_000, "wakeup_ps": 20_000_000,
                   "wake_call_ps": 2_000_000, "keep_ps": 20_000}
 
@@ -52,8 +54,7 @@ ALONE = {"load_hit": "load_hit", "store_hit": "store_hit",
 
 # What two neighbours are asked, besides the turn.
 OF_NEIGHBOURS = {"contended_xadd": "contended_xadd",
-                 "contended_cas": "contended_cas", "both": "transfer_both",
-                 "together_percent": "together"}
+                 "both": "transfer_both", "together_percent": "together"}
 # What takes long, and is the same in all states.
 SLOW = ("memory", "copy", "timeslice", "switch", "wake_up", "wake_call",
         "sleep_call", "pause")
@@ -96,19 +97,27 @@ class Calibration:
 
     def sample(self, key, measurement, *cpus):
         turn = None
-        if key.endswith(f"_{self.nearest()}") or key in OF_NEIGHBOURS:
-            before = self.ask("ping_pong", *cpus)
-            value = self.ask(measurement, *cpus)
-            after = self.ask("ping_pong", *cpus)
-            self.turns += [before, after]
-            if not states.same(before, after):
-                self.unsteady += 1
-                return
-            turn = (before + after) / 2
+        if key in self.of_neighbours():
+            turn, value = self.between_looks(measurement, *cpus)
         else:
             value = self.ask(measurement, *cpus)
         if key != "contended_xadd" or value > 0:    # else never at once
             self.samples.setdefault(key, []).append((turn, value))
+
+    def between_looks(self, measurement, *cpus):
+        """(turn, value) of a sample during which the turn did not change."""
+        for _ in range(TRIES):
+            before = self.ask("ping_pong", *cpus)
+            value = self.ask(measurement, *cpus)
+            after = self.ask("ping_pong", *cpus)
+            self.turns += [before, after]
+            if states.same(before, after):
+                return (before + after) / 2, value
+            self.unsteady += 1
+        raise BenchError(f"{TRIES} times running, a turn between CPUs"
+                         f" {' and '.join(map(str, cpus))} took another time"
+                         f" before {measurement} than after it: the machine is"
+                         " too busy, or its CPUs change places too often")
 
     def look(self):
         """(turn, together_percent) of two neighbours at this moment; None
@@ -149,11 +158,21 @@ class Calibration:
         return list({cpu.core: cpu for cpu in self.cpus}.values())
 
     def nearest(self):
-        """The nearest distance between two cores."""
-        for where in topology.DISTANCES[1:]:
+        """The nearest distance between two cores; between two threads, if there
+        is one core only; None with one CPU."""
+        for where in (*topology.DISTANCES[1:], topology.SAME_CORE):
             if where in self.pairs:
                 return where
         return None
+
+    def of_neighbours(self):
+        """Keys of what two neighbours are asked. Not of what others are: two
+        distances may end alike (socket, other_socket)."""
+        where = self.nearest()
+        if where is None:
+            return ()
+        return (*OF_NEIGHBOURS, f"load_{where}", f"xadd_{where}",
+                f"ping_pong_{where}")
 
     def memory_pairs(self, round_):
         """A CPU, and one on whose node the memory is, of each distance."""
@@ -182,21 +201,23 @@ class Calibration:
 
     def states(self):
         """The turns of those that there are enough samples of, the most
-        frequent first; [None] with one CPU."""
+        frequent first; if there are of none, of the most frequent; [None] with
+        one CPU."""
         if self.nearest() is None:
             return [None]
-        keys = (*OF_NEIGHBOURS, f"load_{self.nearest()}",
-                f"ping_pong_{self.nearest()}")
-        found = [turn for turn in states.middles(self.turns)
-                 if all(len(self.only(key, turn)) >= LEAST_SAMPLES
-                        for key in keys)]
-        # too few rounds to tell: all that there is
-        return found or [median(self.turns)]
+        every = states.middles(self.turns)
+        return [turn for turn in every if self.known(turn)] or every[:1]
+
+    def known(self, state):
+        """Are there enough samples to speak of it?"""
+        return all(len(self.only(key, state)) >= LEAST_SAMPLES
+                   for key in self.of_neighbours())
 
     def only(self, key, state):
         """Samples of a key in a state, or of any if states do not matter."""
+        every = states.middles(self.turns)
         return [value for turn, value in self.samples.get(key, [])
-                if turn is None or states.same(turn, state)]
+                if turn is None or states.which(turn, every) == state]
 
     def of(self, key, state):
         """The same; all there are, if there are none in this state."""
@@ -253,9 +274,10 @@ class State:
         values["device_bytes_per_s"] = [0, "assumed: no limit; not measured"]
         values["llc_bytes"] = [topology.last_cache(self.cpus[0].number)[1],
                                "measured: /sys"]
+        what = "CPU" if len(self.cpus) == 1 else "core"
         for key, number in WITHOUT_OTHERS.items():
             if values.get(key) is None:
-                values[key] = [number, "assumed: there is one CPU only"]
+                values[key] = [number, f"assumed: there is one {what} only"]
         self.fill_distances(values)
         order(values)
         return {key: values[key] for key in machine.KEYS}, note
@@ -270,8 +292,10 @@ class State:
         return max(100, round(self.middle("together_percent")))
 
     def threads(self):
-        """Are the two neighbours threads of one core, whatever /sys says?"""
-        return self.together() >= THREADS_PERCENT
+        """Are the two neighbours threads of one core, whatever /sys says of two
+        cores?"""
+        return (self.nearest() == topology.SAME_CORE
+                or self.together() >= THREADS_PERCENT)
 
     def migratory(self):
         """Does a load of a line that another CPU has written bring it for
@@ -322,12 +346,13 @@ class State:
         if where not in self.pairs:
             return None
         turn = round(self.middle(f"ping_pong_{where}"))
-        other, time = "keep_ps", values["keep_ps"][0]
-        if where == topology.SAME_CORE:
-            other, time = "cas_hit", values["cas_hit"][0]
-        elif where == self.nearest() and self.threads():
+        if where == self.nearest() and self.threads():
             other = "cas_hit, while the other works"
             time = values["cas_hit"][0] * self.together() // 100
+        elif where == topology.SAME_CORE:
+            other, time = "cas_hit", values["cas_hit"][0]
+        else:
+            other, time = "keep_ps", values["keep_ps"][0]
         number = max(LEAST_PS, turn - time)
         return [number, f"measured: taking turns needs {turn} ps, {number}"
                         f" without {other}"]
@@ -402,15 +427,25 @@ def document(calibration, turn):
 
 
 def seen(calibration, turn):
-    """Which states there were, if not only one."""
-    every = states.groups(calibration.turns)
-    if turn is None or len(every) < 2:
+    """Which states there were, if not only one; and if there was too little of
+    each to tell them apart."""
+    if turn is None:
         return
-    yield (f"these are the values with a {states.name(turn)}; of"
-           f" {len(calibration.turns)} looks, "
-           + ", ".join(f"{len(found)} found a {states.name(median(found))}"
-                       for found in every)
-           + f"; {calibration.unsteady} samples were dropped, as it changed")
+    every = states.groups(calibration.turns)
+    if len(every) > 1:
+        yield (f"these are the values with a {states.name(turn)}; of"
+               f" {len(calibration.turns)} looks, "
+               + ", ".join(f"{len(found)} found a {states.name(median(found))}"
+                           for found in every)
+               + f"; {calibration.unsteady} samples were taken again, as it"
+                 " changed")
+        mixed = sorted(key for key in calibration.of_neighbours()
+                       if not calibration.only(key, turn))
+        if mixed:
+            yield ("no sample with this turn, so of any: " + ", ".join(mixed))
+    if not calibration.known(turn):
+        yield (f"fewer than {LEAST_SAMPLES} samples of some measurement with"
+               " this turn: more rounds tell more")
 
 
 def calibrate(output, rounds):

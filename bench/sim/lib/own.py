@@ -3,16 +3,21 @@ measured then, on real servers, in several rounds.
 
 A round is a short calibration, which needs no server; the prediction that follows
 from it and from those before, a file with a date; and then a short measurement.
-Nothing is ever fitted to a measured allocation.
+No time of a server is ever fitted. Two numbers of the model are fitted to
+instructions that were counted in servers, four of these cells among them.
 
 What two CPUs of a virtual machine have to do with each other changes from one
 second to the next (states.py). So there is a prediction for each state that
 calibration has seen, and the turn is looked at right before and right after each
 measured sample: which prediction holds for it is decided by these two looks,
 never by what was measured between them. If they differ, or if nobody has
-predicted such a state, the sample is counted apart."""
+predicted such a state, the sample is counted apart.
+
+Where sessions run is left to the kernel, and the turn that is looked at is that of
+two CPUs: so there must not be more for them."""
 
 import json
+import os
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from statistics import median
@@ -66,7 +71,7 @@ def on_nodes(here, nodes):
     """The same machine with pretended nodes: homes and flows, and no distance
     between them that is not there without."""
     cores = here.value["cores"]
-    if here.nodes() > 1 or cores % nodes:
+    if here.nodes() > 1:
         return here
     near = here.value["latency_group"]
     return here.changed(cores_per_group=cores // nodes, groups_per_node=1,
@@ -99,9 +104,12 @@ def config(here, side, usage, processes, seed):
             "jitter_percent": JITTER_PERCENT, "seed": seed}
 
 
-def cells(cpus):
+def cells(cpus, cores):
+    """What can be played on such a machine: no nodes are pretended that its
+    cores cannot be shared out to, as on a single one."""
     return [(side, usage, processes) for usage in USAGES
-            for processes in PROCESSES if processes <= cpus for side in SIDES]
+            for processes in PROCESSES if processes <= cpus for side in SIDES
+            if side.nodes is None or cores % side.nodes == 0]
 
 
 def predict_cells(simulator, here, some):
@@ -118,7 +126,7 @@ def predict_cells(simulator, here, some):
 def predict(simulator, found):
     """found: (turn, machine) of each state. One process has no neighbour, and is
     predicted once."""
-    every = cells(found[0][1].cpus())
+    every = cells(found[0][1].cpus(), found[0][1].value["cores"])
     alone = predict_cells(simulator, found[0][1],
                           [cell for cell in every if cell[-1] == 1])
     document = {"alone": list(alone), "states": [
@@ -140,10 +148,12 @@ def predicted(document, where, side, looks):
     before, after = (turn for turn, _ in looks)
     if not states.same(before, after):
         return None, own_report.CHANGED
-    for state in document["states"]:
-        if states.same(state["turn_ps"], (before + after) / 2):
-            return value_of(state["predicted"], where, side), state["turn_ps"]
-    return None, own_report.UNKNOWN
+    rows = {state["turn_ps"]: state["predicted"]
+            for state in document["states"]}
+    turn = states.which((before + after) / 2, rows)
+    if turn is None:
+        return None, own_report.UNKNOWN
+    return value_of(rows[turn], where, side), turn
 
 
 def value_of(rows, where, side):
@@ -163,6 +173,17 @@ def write(path, document):
         path.write_text(json.dumps(document, indent=1) + "\n")
     except OSError as error:
         raise BenchError(f"cannot write {path}: {error.strerror}")
+
+
+def remove_old():
+    """Results of another run go, what is made of all rounds first: a run that
+    is interrupted leaves rounds, and nothing that says it is complete."""
+    try:
+        for path in (*(BENCH / f"sim_own.{kind}" for kind in ("json", "csv")),
+                     *FOLDER.glob("*.json")):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BenchError(f"cannot remove {error.filename}: {error.strerror}")
 
 
 @dataclass(frozen=True)
@@ -187,8 +208,7 @@ class Rounds:
         self.found = []
 
     def run(self):
-        for path in FOLDER.glob("*.json"):      # of another run
-            path.unlink()
+        remove_old()
         report.progress("the first calibration")
         self.calibration.measure(FIRST_ROUNDS)
         for round_ in range(1, self.rounds + 1):
@@ -219,7 +239,8 @@ class Rounds:
     def measure(self, round_, document):
         report.progress(f"round {round_}: measurement")
         found = []
-        every = cells(len(self.calibration.cpus))
+        every = cells(len(self.calibration.cpus),
+                      len(self.calibration.one_of_each_core()))
         for turn in range(SAMPLES):
             for side, usage, processes in stats.rotated(every,
                                                         round_ + turn):
@@ -227,6 +248,8 @@ class Rounds:
                                          processes))
         write(FOLDER / f"{round_}-measured.json",
               {"date": now(), "predicted": document["date"],
+               # until now: samples that were taken again
+               own_report.SPOILT: self.servers.spoilt,
                "samples": [vars(one) for one in found]})
         self.found += found
 
@@ -239,12 +262,21 @@ class Rounds:
                      state)
 
 
+def check_cpus():
+    number = len(os.sched_getaffinity(0))
+    if number > max(PROCESSES):
+        raise BenchError(f"there are {number} CPUs, and sessions are not bound"
+                         f" to any: leave it {max(PROCESSES)} (taskset -c 0,1"
+                         " bench/sim/run own rounds)")
+
+
 def rounds(simulator, args):
     """Run all rounds, report; is it as wanted?"""
     cluster.stop_all_at_exit()
     servers = alloc.Allocations(paths.stock_server(args),
                                 paths.patched_server(args), max(PROCESSES),
                                 SHARED_BUFFERS)
+    check_cpus()
     for line in report.machine([servers.stock, servers.patched]):
         report.say(line)
     here = Rounds(simulator, servers, args.rounds)
@@ -252,4 +284,4 @@ def rounds(simulator, args):
     servers.start((sides.STOCK, sides.SWEEP))
     found = here.run()
     servers.remove()
-    return own_report.report(found)
+    return own_report.report(found, servers.spoilt)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from lib import report as lines
+from lib.paths import BenchError
 
 from . import states
 
@@ -14,31 +15,45 @@ LEAST = 3                       # samples of a cell in a state, to tell of it
 ALONE = "alone"                 # one process: the neighbour has nothing to do
 CHANGED = "changed"             # the two looks differ
 UNKNOWN = "unknown"             # calibration had not seen such a turn
+LEFT_OUT = (CHANGED, UNKNOWN)
+TWO = "two processes"           # samples that can be left out
+SPOILT = "spoilt"               # taken again, as a session began late
 
 
 @dataclass(frozen=True)
 class Cell:
     configuration: str
     side: str
-    predicted: float
+    predicted: float            # median
     measured: tuple             # all samples, ascending
+    errors: tuple               # of each sample, against its own prediction
 
     def title(self):
         return f"{self.configuration}: {self.side}"
 
     def error(self):
-        return self.predicted / median(self.measured) - 1
+        """The median of the samples': medians of what was predicted and of what
+        was measured may be of two states."""
+        return median(self.errors)
+
+    def processes(self):
+        return processes_of(self.configuration)
+
+
+def processes_of(configuration):
+    """"usage 0, 2 processes, round 1": 2"""
+    return int(configuration.split(", ")[1].split()[0])
 
 
 def cells(found):
-    """The samples of each cell: medians of what was predicted and of what was
-    measured, of the same samples."""
+    """The samples of each cell that something was predicted of."""
     groups = {}
     for one in found:
         if one.predicted is not None:
             groups.setdefault((one.configuration, one.side), []).append(one)
     return [Cell(where, side, median(one.predicted for one in some),
-                 tuple(sorted(one.ns for one in some)))
+                 tuple(sorted(one.ns for one in some)),
+                 tuple(one.predicted / one.ns - 1 for one in some))
             for (where, side), some in sorted(groups.items())]
 
 
@@ -46,8 +61,10 @@ def by_state(found):
     """Cells of two processes, in each state: the same state has not quite the
     same turn in every round."""
     steady = [one for one in found if isinstance(one.state, (int, float))]
-    for turn in sorted(states.middles([one.state for one in steady])):
-        some = cells([one for one in steady if states.same(one.state, turn)])
+    every = sorted(states.middles([one.state for one in steady]))
+    for turn in every:
+        some = cells([one for one in steady
+                      if states.which(one.state, every) == turn])
         yield turn, [cell for cell in some if len(cell.measured) >= LEAST]
 
 
@@ -57,7 +74,7 @@ def per_round(found):
         some = [one for one in found if one.round == number]
         yield (number, [cell.error() for cell in cells(some)],
                {why: sum(one.state == why for one in some)
-                for why in (CHANGED, UNKNOWN)},
+                for why in LEFT_OUT},
                [turn for one in some for turn, _ in looks_of(one)])
 
 
@@ -80,7 +97,7 @@ def show_cells(some, title):
                   percent(cell.error())) for cell in some], title)
 
 
-def show_rounds(found):
+def show_rounds(found, spoilt):
     rows = []
     for number, errors, left_out, turns in per_round(found):
         each = ", ".join(f"{len(group)} x {median(group) / 1000:.0f}"
@@ -96,6 +113,7 @@ def show_rounds(found):
               " unknown: with a turn that no calibration had seen; both are in"
               " no figure")
     show_left_out(found)
+    lines.say(f"{spoilt} samples were taken again, as a session began late")
 
 
 def show_left_out(found):
@@ -114,40 +132,60 @@ def spread(errors):
     return median(size), max(size)
 
 
-def report(found):
+def show_halves(some):
+    """Contention is what is to be predicted, and one process knows none."""
+    for number in sorted({cell.processes() for cell in some}):
+        middle, worst = spread([cell.error() for cell in some
+                                if cell.processes() == number])
+        lines.say(f"{number} process{'es' if number > 1 else ''}: median error"
+                  f" {100 * middle:.1f} %, largest {100 * worst:.1f} %")
+
+
+def report(found, spoilt):
     """All tables and the JSON; is it as wanted?"""
     headline = cells(found)
-    show_rounds(found)
+    if not headline:
+        raise BenchError("of no sample anything was predicted: the machine is"
+                         " too busy, or its CPUs change places too often")
+    show_rounds(found, spoilt)
     for turn, some in by_state(found):
         if some:
             show_cells(some, f"Two processes, {states.name(turn)}")
-            middle, worst = spread([cell.error() for cell in some])
-            lines.say(f"median error {100 * middle:.1f} %, largest"
-                      f" {100 * worst:.1f} %")
+            show_halves(some)
     show_cells(headline, "Predicted and measured, medians of all rounds")
+    show_halves(headline)
     middle, worst = spread([cell.error() for cell in headline])
+    without = {(one.configuration, one.side) for one in found} - {
+        (cell.configuration, cell.side) for cell in headline}
     met = lines.verdict([
+        (not without, f"cells of which no sample counts: {len(without)}, none"
+                      " wanted"),
         (middle <= MEDIAN_ERROR, f"median error {100 * middle:.1f} %, at most"
                                  f" {100 * MEDIAN_ERROR:.0f} % wanted"),
         (worst <= MOST_ERROR, f"largest error {100 * worst:.1f} %, at most"
                               f" {100 * MOST_ERROR:.0f} % wanted")])
-    lines.write_json("sim_own", rows(found))
+    lines.write_json("sim_own", rows(found, spoilt))
     return met
 
 
 # ---- as the other benches write it ----
 
-def rows(found):
+def rows(found, spoilt=None):
+    """spoilt: None where nobody has counted."""
     result = list(rows_of(cells(found), ""))
     for turn, some in by_state(found):
         result += rows_of(some, f", {states.name(turn)}")
     for number in sorted({one.round for one in found}):
         result += rows_of(cells([one for one in found if one.round == number]),
                           f", round {number}")
-    for why in (CHANGED, UNKNOWN):
+    for why in LEFT_OUT:
         number = sum(one.state == why for one in found)
         result.append(row("samples", "left out", why, [number]))
+    if spoilt is not None:
+        result.append(row("samples", "taken again", SPOILT, [spoilt]))
     result.append(row("samples", "all", "all", [len(found)]))
+    result.append(row("samples", "all", TWO, [
+        sum(processes_of(one.configuration) > 1 for one in found)]))
     return result
 
 

@@ -32,5 +32,13 @@ def middles(turns):
     return [median(found) for found in groups(turns)]
 
 
+def which(turn, every):
+    """Of these states, named by their turns, the one that a turn belongs to: the
+    nearest one, as two may be near enough; None if it is of none."""
+    near = [state for state in every if same(state, turn)]
+    return min(near, default=None,
+               key=lambda state: max(state, turn) / min(state, turn))
+
+
 def name(turn):
     return f"turn {turn / 1000:.0f} ns"
