@@ -16,6 +16,7 @@ ALONE = "alone"                 # one process: the neighbour has nothing to do
 CHANGED = "changed"             # the two looks differ
 UNKNOWN = "unknown"             # calibration had not seen such a turn
 LEFT_OUT = (CHANGED, UNKNOWN)
+WITHOUT = "cells without any"   # that counts
 TWO = "two processes"           # samples that can be left out
 SPOILT = "spoilt"               # taken again, as a session began late
 
@@ -55,6 +56,12 @@ def cells(found):
                  tuple(sorted(one.ns for one in some)),
                  tuple(one.predicted / one.ns - 1 for one in some))
             for (where, side), some in sorted(groups.items())]
+
+
+def without_any(found):
+    """How many cells no sample counts of."""
+    return (len({(one.configuration, one.side) for one in found})
+            - len(cells(found)))
 
 
 def by_state(found):
@@ -155,11 +162,10 @@ def report(found, spoilt):
     show_cells(headline, "Predicted and measured, medians of all rounds")
     show_halves(headline)
     middle, worst = spread([cell.error() for cell in headline])
-    without = {(one.configuration, one.side) for one in found} - {
-        (cell.configuration, cell.side) for cell in headline}
+    without = without_any(found)
     met = lines.verdict([
-        (not without, f"cells of which no sample counts: {len(without)}, none"
-                      " wanted"),
+        (without == 0, f"cells of which no sample counts: {without}, none"
+                       " wanted"),
         (middle <= MEDIAN_ERROR, f"median error {100 * middle:.1f} %, at most"
                                  f" {100 * MEDIAN_ERROR:.0f} % wanted"),
         (worst <= MOST_ERROR, f"largest error {100 * worst:.1f} %, at most"
@@ -183,6 +189,7 @@ def rows(found, spoilt=None):
         result.append(row("samples", "left out", why, [number]))
     if spoilt is not None:
         result.append(row("samples", "taken again", SPOILT, [spoilt]))
+    result.append(row("samples", "left out", WITHOUT, [without_any(found)]))
     result.append(row("samples", "all", "all", [len(found)]))
     result.append(row("samples", "all", TWO, [
         sum(processes_of(one.configuration) > 1 for one in found)]))

@@ -82,11 +82,12 @@ def own_samples(own):
     """How many samples there were, and were left out."""
     found = {row["side"]: round(row["median"]) for row in own
              if row["metric"] == "samples"}
-    missing = {"all", own_report.TWO, *own_report.LEFT_OUT} - found.keys()
+    missing = {"all", own_report.TWO, own_report.WITHOUT,
+               *own_report.LEFT_OUT} - found.keys()
     if missing:
         raise BenchError("results of the own machine do not say how many"
-                         f" samples are {' or '.join(sorted(missing))}: they"
-                         " are an older program's; run bench/sim/run own"
+                         f" samples or cells are {', '.join(sorted(missing))}:"
+                         " they are an older program's; run bench/sim/run own"
                          " rounds again")
     return found
 

@@ -284,7 +284,7 @@ The virtual machine's CPUs change places, from one second to the next: a turn be
 another time. There is a prediction for each such state, once calibration has seen it; which one holds for
 a sample is decided by the turn right before and right after it. One process has no neighbour, and all
 its samples count. Of the {two} samples of two processes {left_out} are left out: {changed} because the two
-turns differed, {unknown} because calibration had not seen such a turn.{again} What counts is of these turns: {states}.
+turns differed, {unknown} because calibration had not seen such a turn.{without}{again}{states}
 `docs/scaling/own-measured.json` has every sample.
 
 Wanted were a median error of {median:.0f} % and none above {most:.0f} %: {met}. The median of all cells is
@@ -343,7 +343,8 @@ def own_table(own):
     samples = own_samples(own)
     size = own_errors(own)
     met = (median(size) <= own_report.MEDIAN_ERROR
-           and max(size) <= own_report.MOST_ERROR)
+           and max(size) <= own_report.MOST_ERROR
+           and not samples[own_report.WITHOUT])
     heads = ["", "samples", "predicted", "measured (range)", "error"]
     yield ""
     yield "An allocation on 2 CPUs of this project's machine, nanoseconds:"
@@ -357,9 +358,13 @@ def own_table(own):
         two=samples[own_report.TWO], changed=samples[own_report.CHANGED],
         unknown=samples[own_report.UNKNOWN],
         left_out=sum(samples[why] for why in own_report.LEFT_OUT),
+        without="" if not samples[own_report.WITHOUT] else
+        f" Of {samples[own_report.WITHOUT]} cells no sample counts.",
         again="" if again is None else
         f" {again} were taken again, as a session began late.",
-        states=", ".join(own_states(own)) or "none", median=100 * own_report.MEDIAN_ERROR,
+        states="" if not own_states(own) else
+        f" What counts is of these turns: {', '.join(own_states(own))}.",
+        median=100 * own_report.MEDIAN_ERROR,
         most=100 * own_report.MOST_ERROR, middle=100 * median(size),
         met="reached" if met else "not reached")
     if len(own_states(own)) > 1:

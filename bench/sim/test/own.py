@@ -246,7 +246,7 @@ def test_report():
     count = {row["side"]: row["median"] for row in rows
              if row["metric"] == "samples"}
     check(count == {"changed": 1, "unknown": 1, "all": 6,
-                    "two processes": 6}, "what is left out is counted")
+                    "two processes": 6, "cells without any": 0}, "what is left out is counted")
     check(any(row["side"] == "spoilt" and row["median"] == 3
               for row in own_report.rows(found, 3)),
           "and what was taken again")
@@ -271,6 +271,11 @@ def test_verdict(found):
                      None, own_report.UNKNOWN)
     check(not own_report.report([*found, none], 0),
           "nor is a cell of which no sample counts")
+    text = "\n".join(scaling_doc.own_table(own_report.rows([*found, none])))
+    check("Of 1 cells no sample" in text and "30 %: not reached" in text
+          and "not reached" not in "\n".join(
+              scaling_doc.own_table(own_report.rows(found))),
+          "which docs/scaling.md says")
     check(wanted == ["sim_own"] * 3, "the result is written in any case")
     refused("a run without any that counts is none", "of no sample",
             lambda: own_report.report([none], 0))
