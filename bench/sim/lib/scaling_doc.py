@@ -363,7 +363,7 @@ def own_table(own):
         again="" if again is None else
         f" {again} were taken again, as a session began late.",
         states="" if not own_states(own) else
-        f" What counts is of these turns: {', '.join(own_states(own))}.",
+        f" Most of what counts is of these turns: {', '.join(own_states(own))}.",
         median=100 * own_report.MEDIAN_ERROR,
         most=100 * own_report.MOST_ERROR, middle=100 * median(size),
         met="reached" if met else "not reached")
