@@ -103,6 +103,11 @@ foreach my $case (@wrong)
 	fails($what, $why, 'check', changed_machine($change));
 }
 succeeds('a file that is right', 'check', changed_machine(sub { }));
+foreach my $command ('calibrate', 'own rounds')
+{
+	my ($done, undef, $said) = sim(@run, split(' ', $command), '--rounds', 0);
+	ok(!$done && $said =~ /rounds and jobs must be greater than zero$/, "$command: no rounds are refused");
+}
 fails('a machine that is not there', qr/there is no machine 'cray'; there are .*hb176/, 'check', 'cray');
 fails('a file that is not there', qr/cannot read .*none\.json/, 'check', './none.json');
 
