@@ -67,7 +67,7 @@ REGRESS := $(call sweep_names,sql/*.sql)
 REGRESS_OPTS = --outputdir=$(sweep_out)/regress
 ISOLATION := $(call sweep_names,specs/*.spec)
 ISOLATION_OPTS = --outputdir=$(sweep_out)/isolation
-TAP_TESTS := $(if $(wildcard $(sweep_srcdir)/t/*.pl),1)
+TAP_TESTS := $(if $(wildcard $(sweep_srcdir)/t/*/*.pl),1)
 REGRESS_PREP = sweep-output-folders
 EXTRA_CLEAN += .deps $(sweep_out)/regress $(sweep_out)/isolation $(sweep_out)/tap
 

@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "lwwait/lwwait.h"
+#include "lwlock/lwlock.h"
 #include "pg_sweep.h"
 #include "ring/ring.h"
 #include "sweep/batch.h"
@@ -22,14 +22,14 @@ int			pgsweep_batch_size = 0;
 int			pgsweep_partitions = 0;
 bool		pgsweep_balance = true;
 int			pgsweep_numa_placement = PGSWEEP_PLACEMENT_OFF;
-int			pgsweep_backend_affinity = PGSWEEP_AFFINITY_OFF;
-bool		pgsweep_local_memory = false;
-int			pgsweep_lwlock_wait = PGSWEEP_LWWAIT_STOCK;
-int			pgsweep_lwlock_spin_tries = PGSWEEP_LWWAIT_TRIES;
-int			pgsweep_lwlock_handoff_after = PGSWEEP_LWWAIT_HANDOFF_MS;
-bool		pgsweep_track_lwlock_waits = true;
-int			pgsweep_debug_numa_nodes = 0;
-int			pgsweep_debug_node = -1;
+int			pgsweep_numa_affinity = PGSWEEP_AFFINITY_OFF;
+bool		pgsweep_numa_local_memory = false;
+int			pgsweep_lwlock_policy = PGSWEEP_LWLOCK_STOCK;
+int			pgsweep_lwlock_spin_tries = PGSWEEP_LWLOCK_TRIES;
+int			pgsweep_lwlock_handoff_after = PGSWEEP_LWLOCK_HANDOFF_MS;
+bool		pgsweep_lwlock_track_waits = true;
+int			pgsweep_numa_debug_nodes = 0;
+int			pgsweep_numa_debug_node = -1;
 
 static const struct config_enum_entry placement_options[] = {
 	{"off", PGSWEEP_PLACEMENT_OFF, false},
@@ -96,7 +96,7 @@ check_local_memory(bool *newval, void **extra, GucSource source)
 static bool
 check_lwlock_wait(int *newval, void **extra, GucSource source)
 {
-	if (*newval == PGSWEEP_LWWAIT_STOCK || pgsweep_has_lwlock_wait())
+	if (*newval == PGSWEEP_LWLOCK_STOCK || pgsweep_has_lwlock_wait())
 		return true;
 	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
 	GUC_check_errdetail("%s", pgsweep_lwlock_wait_note());
@@ -106,20 +106,20 @@ check_lwlock_wait(int *newval, void **extra, GucSource source)
 static void
 define_process_gucs(void)
 {
-	DefineCustomEnumVariable("pg_sweep.backend_affinity",
+	DefineCustomEnumVariable("pg_sweep.numa_affinity",
 							 "Sets on which NUMA nodes new backends are bound to run.",
 							 "\"spread\" binds each to the CPUs of the next node in turn, \"current\" to those of the node that it happens to start on. Background workers are bound, too.",
-							 &pgsweep_backend_affinity,
+							 &pgsweep_numa_affinity,
 							 PGSWEEP_AFFINITY_OFF,
 							 affinity_options,
 							 PGC_SIGHUP,
 							 0,
 							 check_backend_affinity, NULL, NULL);
 
-	DefineCustomBoolVariable("pg_sweep.local_memory",
+	DefineCustomBoolVariable("pg_sweep.numa_local_memory",
 							 "Lets new backends have their own memory on the NUMA node that they run on.",
 							 "That is what they have anyway, unless the server was started under another policy, as by \"numactl --interleave\".",
-							 &pgsweep_local_memory,
+							 &pgsweep_numa_local_memory,
 							 false,
 							 PGC_SIGHUP,
 							 0,
@@ -140,10 +140,10 @@ check_eager_flush(bool *newval, void **extra, GucSource source)
 static void
 define_ring_gucs(void)
 {
-	DefineCustomBoolVariable("pg_sweep.eager_flush",
+	DefineCustomBoolVariable("pg_sweep.ring_eager_flush",
 							 "Writes out the ring of a bulk write or of VACUUM when a dirty buffer of it is reused.",
 							 "What needs no WAL to be flushed is written then, neighbouring blocks by one call of up to \"io_combine_limit\".",
-							 &pgsweep_eager_flush,
+							 &pgsweep_ring_eager_flush,
 							 false,
 							 PGC_SUSET,
 							 0,
@@ -153,12 +153,12 @@ define_ring_gucs(void)
 static void
 define_lwlock_gucs(void)
 {
-	DefineCustomEnumVariable("pg_sweep.lwlock_wait",
+	DefineCustomEnumVariable("pg_sweep.lwlock_policy",
 							 "Sets how processes wait for LWLocks.",
-							 "A reload makes a changed value active, for tranches without a policy of their own; pg_sweep_set_lwlock_wait() switches without changing it.",
-							 &pgsweep_lwlock_wait,
-							 PGSWEEP_LWWAIT_STOCK,
-							 pgsweep_lwwait_options,
+							 "A reload makes a changed value active, for tranches without a policy of their own; pg_sweep_set_lwlock_policy() switches without changing it.",
+							 &pgsweep_lwlock_policy,
+							 PGSWEEP_LWLOCK_STOCK,
+							 pgsweep_lwlock_options,
 							 PGC_SIGHUP,
 							 0,
 							 check_lwlock_wait, NULL, NULL);
@@ -167,7 +167,7 @@ define_lwlock_gucs(void)
 							"Sets how often an LWLock is tried at most before queueing, under the policies that try.",
 							"Each process learns for each tranche how many of these tries are worth it.",
 							&pgsweep_lwlock_spin_tries,
-							PGSWEEP_LWWAIT_TRIES, 0, PGSWEEP_LWWAIT_MAX_TRIES,
+							PGSWEEP_LWLOCK_TRIES, 0, PGSWEEP_LWLOCK_MAX_TRIES,
 							PGC_SIGHUP,
 							0,
 							NULL, NULL, NULL);
@@ -176,15 +176,15 @@ define_lwlock_gucs(void)
 							"Sets for how long a process that is woken for an LWLock may find that another was quicker.",
 							"Then the lock is kept for it. Zero never does. Without effect under policy \"stock\".",
 							&pgsweep_lwlock_handoff_after,
-							PGSWEEP_LWWAIT_HANDOFF_MS, 0, PGSWEEP_LWWAIT_MAX_HANDOFF_MS,
+							PGSWEEP_LWLOCK_HANDOFF_MS, 0, PGSWEEP_LWLOCK_MAX_HANDOFF_MS,
 							PGC_SIGHUP,
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
-	DefineCustomBoolVariable("pg_sweep.track_lwlock_waits",
+	DefineCustomBoolVariable("pg_sweep.lwlock_track_waits",
 							 "Counts waits for LWLocks, for pg_sweep_lwlock_waits.",
 							 NULL,
-							 &pgsweep_track_lwlock_waits,
+							 &pgsweep_lwlock_track_waits,
 							 true,
 							 PGC_SUSET,
 							 0,
@@ -197,19 +197,19 @@ define_lwlock_gucs(void)
 static void
 define_developer_gucs(void)
 {
-	DefineCustomIntVariable("pg_sweep.debug_numa_nodes",
+	DefineCustomIntVariable("pg_sweep.numa_debug_nodes",
 							"Pretends that the machine has so many NUMA nodes.",
 							"A process is on the node that its number modulo this is. No memory is placed. Zero asks the machine.",
-							&pgsweep_debug_numa_nodes,
+							&pgsweep_numa_debug_nodes,
 							0, 0, PGSWEEP_MAX_NODES,
 							PGC_POSTMASTER,
 							GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);
 
-	DefineCustomIntVariable("pg_sweep.debug_node",
+	DefineCustomIntVariable("pg_sweep.numa_debug_node",
 							"Sets the pretended NUMA node that this session is on.",
-							"-1 leaves it to pg_sweep.debug_numa_nodes, without which this has no effect.",
-							&pgsweep_debug_node,
+							"-1 leaves it to pg_sweep.numa_debug_nodes, without which this has no effect.",
+							&pgsweep_numa_debug_node,
 							-1, -1, PGSWEEP_MAX_NODES - 1,
 							PGC_SUSET,
 							GUC_NOT_IN_SAMPLE,

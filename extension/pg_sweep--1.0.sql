@@ -23,15 +23,15 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION pg_sweep_reset_stats() IS
 'let the counters of pg_sweep''s views begin at zero; returns the time of the reset before';
 
-CREATE FUNCTION pg_sweep_set_lwlock_wait(policy text, tranche text DEFAULT NULL)
+CREATE FUNCTION pg_sweep_set_lwlock_policy(policy text, tranche text DEFAULT NULL)
 RETURNS text
-AS 'MODULE_PATHNAME', 'pg_sweep_set_lwlock_wait'
+AS 'MODULE_PATHNAME', 'pg_sweep_set_lwlock_policy'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION pg_sweep_set_lwlock_wait(text, text) IS
+COMMENT ON FUNCTION pg_sweep_set_lwlock_policy(text, text) IS
 'make a policy of waiting for LWLocks active in all processes at once, until the next switch or a restart, that after a crash included; for one tranche (policy default: as the others again), or, without one, for all that have no policy of their own; returns the one active before; not undone by ROLLBACK';
 
-REVOKE ALL ON FUNCTION pg_sweep_set_lwlock_wait(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_set_lwlock_policy(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_set_strategy(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_reset_stats() FROM PUBLIC;
 
@@ -65,9 +65,9 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT numa_placement_configured text,
     OUT numa_placement_note text,
     OUT numa_placement_time interval,
-    OUT lwlock_wait text,
-    OUT lwlock_wait_configured text,
-    OUT eager_flush bool,
+    OUT lwlock_policy text,
+    OUT lwlock_policy_configured text,
+    OUT ring_eager_flush bool,
     OUT stats_reset timestamptz)
 RETURNS record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_status'
@@ -102,9 +102,9 @@ COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'where shared buffers are pu
 COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement: what was asked for';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why it is not what was asked for, or not all of it';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'what placing the memory took when the server started';
-COMMENT ON COLUMN pg_sweep_status.lwlock_wait IS 'how processes wait for LWLocks whose tranche has no policy of its own; NULL if the server lacks the hooks for it';
-COMMENT ON COLUMN pg_sweep_status.lwlock_wait_configured IS 'pg_sweep.lwlock_wait as last applied';
-COMMENT ON COLUMN pg_sweep_status.eager_flush IS 'pg_sweep.eager_flush in this session: are rings written out when a dirty buffer of them is reused? NULL if the server lacks the hooks for it';
+COMMENT ON COLUMN pg_sweep_status.lwlock_policy IS 'how processes wait for LWLocks whose tranche has no policy of its own; NULL if the server lacks the hooks for it';
+COMMENT ON COLUMN pg_sweep_status.lwlock_policy_configured IS 'pg_sweep.lwlock_policy as last applied';
+COMMENT ON COLUMN pg_sweep_status.ring_eager_flush IS 'pg_sweep.ring_eager_flush in this session: are rings written out when a dirty buffer of them is reused? NULL if the server lacks the hooks for it';
 COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'since when the counters of the other views count';
 
 CREATE FUNCTION pg_sweep_get_strategies(
@@ -246,7 +246,7 @@ COMMENT ON COLUMN pg_sweep_nodes.node IS 'the kernel''s number of the node';
 COMMENT ON COLUMN pg_sweep_nodes.cpus IS 'CPUs that this server may use and that are nearest to this node';
 COMMENT ON COLUMN pg_sweep_nodes.partitions IS 'partitions that belong to the node';
 COMMENT ON COLUMN pg_sweep_nodes.buffers IS 'buffers of those partitions';
-COMMENT ON COLUMN pg_sweep_nodes.resident_buffers IS 'buffers that really were in the node''s memory when pg_sweep_residence was last asked; NULL if it never was';
+COMMENT ON COLUMN pg_sweep_nodes.resident_buffers IS 'buffers that really were in the node''s memory when pg_sweep_numa_residence was last asked; NULL if it never was';
 COMMENT ON COLUMN pg_sweep_nodes.residence_asked_at IS 'when that was';
 COMMENT ON COLUMN pg_sweep_nodes.requests IS 'victims asked for by processes on this node';
 COMMENT ON COLUMN pg_sweep_nodes.allocations IS 'victims found in this node''s partitions';
@@ -283,7 +283,7 @@ CREATE FUNCTION pg_sweep_get_lwlock_waits(
     OUT spun int8,
     OUT queued int8,
     OUT slept int8,
-    OUT woken_in_vain int8,
+    OUT spurious_wakeups int8,
     OUT overtaken int8,
     OUT handed_over int8,
     OUT wait_time float8,
@@ -304,7 +304,7 @@ COMMENT ON COLUMN pg_sweep_lwlock_waits.contended IS 'acquisitions that found th
 COMMENT ON COLUMN pg_sweep_lwlock_waits.spun IS 'of contended, those that got it by trying again, without sleeping';
 COMMENT ON COLUMN pg_sweep_lwlock_waits.queued IS 'times that a process was put into the wait queue';
 COMMENT ON COLUMN pg_sweep_lwlock_waits.slept IS 'times that it went to sleep then';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.woken_in_vain IS 'wake-ups after which another process was quicker to get the lock';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.spurious_wakeups IS 'wake-ups after which another process was quicker to get the lock';
 COMMENT ON COLUMN pg_sweep_lwlock_waits.overtaken IS 'of contended, those that this happened to, once or more';
 COMMENT ON COLUMN pg_sweep_lwlock_waits.handed_over IS 'of contended, those that the lock was kept for in the end, see pg_sweep.lwlock_handoff_after';
 COMMENT ON COLUMN pg_sweep_lwlock_waits.wait_time IS 'total of all waits in which the process slept, from finding the lock taken to the last wake-up, in milliseconds';
@@ -340,14 +340,14 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_pins AS
     SELECT * FROM pg_sweep_get_pins();
 
-COMMENT ON VIEW pg_sweep_pins IS 'a row for each process that is connected to a database or has allocated a buffer: how many shared buffers it has pinned at this moment; empty if the server lacks the core patch private-refcount';
+COMMENT ON VIEW pg_sweep_pins IS 'a row for each process that is connected to a database or has allocated a buffer: how many shared buffers it has pinned at this moment; empty if the server lacks the core patch pins-private-refcount';
 COMMENT ON COLUMN pg_sweep_pins.pid IS 'process ID; pg_stat_activity has the rest';
 COMMENT ON COLUMN pg_sweep_pins.backend_type IS 'what kind of process it is, as in pg_stat_activity';
 COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that the process has pinned now, each counted once however often it is pinned';
 COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'most that it has had pinned at once since it began, at most: one of them it may have made room for only; pg_sweep_reset_stats() leaves it alone';
 COMMENT ON COLUMN pg_sweep_pins.table_slots IS 'slots of the table in which it counts its pins, 8 bytes each; it grows with what is pinned at once, and if it has become very large, gets small again after the transaction';
 
-CREATE FUNCTION pg_sweep_get_ring_flush(
+CREATE FUNCTION pg_sweep_get_ring(
     OUT ring text,
     OUT laps int8,
     OUT victims int8,
@@ -362,26 +362,26 @@ CREATE FUNCTION pg_sweep_get_ring_flush(
     OUT skipped_io int8,
     OUT total_time float8)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_sweep_get_ring_flush'
+AS 'MODULE_PATHNAME', 'pg_sweep_get_ring'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-CREATE VIEW pg_sweep_ring_flush AS
-    SELECT * FROM pg_sweep_get_ring_flush();
+CREATE VIEW pg_sweep_ring AS
+    SELECT * FROM pg_sweep_get_ring();
 
-COMMENT ON VIEW pg_sweep_ring_flush IS 'a row for each kind of ring that pg_sweep.eager_flush writes out: what was written since stats_reset, all processes that ever ran together; empty if the server lacks the core patch ring-flush-hooks';
-COMMENT ON COLUMN pg_sweep_ring_flush.ring IS 'bulkwrite (COPY FROM, CREATE TABLE AS, REFRESH MATERIALIZED VIEW, ...) or vacuum, as the contexts of pg_stat_io';
-COMMENT ON COLUMN pg_sweep_ring_flush.laps IS 'times that a process met a dirty victim in its ring, and went once through it';
-COMMENT ON COLUMN pg_sweep_ring_flush.victims IS 'of these victims, those that it wrote; the others had been written by somebody else meanwhile';
-COMMENT ON COLUMN pg_sweep_ring_flush.eager IS 'other blocks of the ring written then';
-COMMENT ON COLUMN pg_sweep_ring_flush.writes IS 'calls that wrote victims and others, each one or more neighbouring blocks';
-COMMENT ON COLUMN pg_sweep_ring_flush.wal_flushes IS 'victims that WAL had to be flushed for before; for none of the others it had to be';
-COMMENT ON COLUMN pg_sweep_ring_flush.skipped_clean IS 'buffers passed over as there was nothing to write';
-COMMENT ON COLUMN pg_sweep_ring_flush.skipped_pinned IS 'buffers passed over as somebody had them pinned';
-COMMENT ON COLUMN pg_sweep_ring_flush.skipped_used IS 'buffers passed over as others than the ring use them: their usage count is above 1';
-COMMENT ON COLUMN pg_sweep_ring_flush.skipped_wal IS 'buffers passed over as WAL would have to be flushed for them; after 64 of them without one that could be written the lap ends';
-COMMENT ON COLUMN pg_sweep_ring_flush.skipped_locked IS 'buffers passed over as their content was locked';
-COMMENT ON COLUMN pg_sweep_ring_flush.skipped_io IS 'buffers passed over as somebody else was writing them, just had, or had failed to';
-COMMENT ON COLUMN pg_sweep_ring_flush.total_time IS 'total of all laps, flushing WAL for victims and writing included, in milliseconds';
+COMMENT ON VIEW pg_sweep_ring IS 'a row for each kind of ring that pg_sweep.ring_eager_flush writes out: what was written since stats_reset, all processes that ever ran together; empty if the server lacks the core patch ring-flush-hooks';
+COMMENT ON COLUMN pg_sweep_ring.ring IS 'bulkwrite (COPY FROM, CREATE TABLE AS, REFRESH MATERIALIZED VIEW, ...) or vacuum, as the contexts of pg_stat_io';
+COMMENT ON COLUMN pg_sweep_ring.laps IS 'times that a process met a dirty victim in its ring, and went once through it';
+COMMENT ON COLUMN pg_sweep_ring.victims IS 'of these victims, those that it wrote; the others had been written by somebody else meanwhile';
+COMMENT ON COLUMN pg_sweep_ring.eager IS 'other blocks of the ring written then';
+COMMENT ON COLUMN pg_sweep_ring.writes IS 'calls that wrote victims and others, each one or more neighbouring blocks';
+COMMENT ON COLUMN pg_sweep_ring.wal_flushes IS 'victims that WAL had to be flushed for before; for none of the others it had to be';
+COMMENT ON COLUMN pg_sweep_ring.skipped_clean IS 'buffers passed over as there was nothing to write';
+COMMENT ON COLUMN pg_sweep_ring.skipped_pinned IS 'buffers passed over as somebody had them pinned';
+COMMENT ON COLUMN pg_sweep_ring.skipped_used IS 'buffers passed over as others than the ring use them: their usage count is above 1';
+COMMENT ON COLUMN pg_sweep_ring.skipped_wal IS 'buffers passed over as WAL would have to be flushed for them; after 64 of them without one that could be written the lap ends';
+COMMENT ON COLUMN pg_sweep_ring.skipped_locked IS 'buffers passed over as their content was locked';
+COMMENT ON COLUMN pg_sweep_ring.skipped_io IS 'buffers passed over as somebody else was writing them, just had, or had failed to';
+COMMENT ON COLUMN pg_sweep_ring.total_time IS 'total of all laps, flushing WAL for victims and writing included, in milliseconds';
 
 REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
@@ -392,7 +392,7 @@ REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_waits() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_nodes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_partitions() FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_get_pins() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_ring_flush() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_ring() FROM PUBLIC;
 REVOKE ALL ON pg_sweep_status FROM PUBLIC;
 REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
 REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
@@ -402,7 +402,7 @@ REVOKE ALL ON pg_sweep_lwlock_waits FROM PUBLIC;
 REVOKE ALL ON pg_sweep_nodes FROM PUBLIC;
 REVOKE ALL ON pg_sweep_partitions FROM PUBLIC;
 REVOKE ALL ON pg_sweep_pins FROM PUBLIC;
-REVOKE ALL ON pg_sweep_ring_flush FROM PUBLIC;
+REVOKE ALL ON pg_sweep_ring FROM PUBLIC;
 
 GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
@@ -413,7 +413,7 @@ GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_waits() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_nodes() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_partitions() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_get_pins() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_ring_flush() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_ring() TO pg_monitor;
 GRANT SELECT ON pg_sweep_status TO pg_monitor;
 GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
 GRANT SELECT ON pg_sweep_backends TO pg_monitor;
@@ -423,13 +423,13 @@ GRANT SELECT ON pg_sweep_lwlock_waits TO pg_monitor;
 GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
 GRANT SELECT ON pg_sweep_partitions TO pg_monitor;
 GRANT SELECT ON pg_sweep_pins TO pg_monitor;
-GRANT SELECT ON pg_sweep_ring_flush TO pg_monitor;
+GRANT SELECT ON pg_sweep_ring TO pg_monitor;
 
 --
 -- What asks the kernel, and takes its time.
 --
 
-CREATE FUNCTION pg_sweep_get_residence(
+CREATE FUNCTION pg_sweep_get_numa_residence(
     OUT what text,
     OUT partition int4,
     OUT node int4,
@@ -438,26 +438,26 @@ CREATE FUNCTION pg_sweep_get_residence(
     OUT pages int8,
     OUT bytes int8)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_sweep_get_residence'
+AS 'MODULE_PATHNAME', 'pg_sweep_get_numa_residence'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION pg_sweep_get_residence() IS
+COMMENT ON FUNCTION pg_sweep_get_numa_residence() IS
 'ask the kernel where the pages of shared memory are; maps all that exist into this process';
 
-CREATE VIEW pg_sweep_residence AS
-    SELECT * FROM pg_sweep_get_residence();
+CREATE VIEW pg_sweep_numa_residence AS
+    SELECT * FROM pg_sweep_get_numa_residence();
 
-COMMENT ON VIEW pg_sweep_residence IS 'a row for each kind of shared memory, partition and NUMA node that has pages of it, according to the kernel; asking takes a system call for each thousand pages';
-COMMENT ON COLUMN pg_sweep_residence.what IS 'blocks (the buffers themselves), descriptors (of buffers), procs (PGPROCs), or fast-path locks (their arrays)';
-COMMENT ON COLUMN pg_sweep_residence.partition IS 'the partition that the blocks or descriptors belong to; NULL for the rest';
-COMMENT ON COLUMN pg_sweep_residence.node IS 'the node that the pages are on; NULL: never used yet (of huge pages, also: not known to have been used)';
-COMMENT ON COLUMN pg_sweep_residence.wanted_node IS 'the node that pg_sweep.numa_placement wants them on; NULL: any';
-COMMENT ON COLUMN pg_sweep_residence.page_size IS 'bytes of a page';
-COMMENT ON COLUMN pg_sweep_residence.pages IS 'pages; one that two partitions or nodes share counts for the one that has more of it, and one that has other things in it, too, is not counted';
-COMMENT ON COLUMN pg_sweep_residence.bytes IS 'bytes of those pages';
+COMMENT ON VIEW pg_sweep_numa_residence IS 'a row for each kind of shared memory, partition and NUMA node that has pages of it, according to the kernel; asking takes a system call for each thousand pages';
+COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers themselves), descriptors (of buffers), procs (PGPROCs), or fast-path locks (their arrays)';
+COMMENT ON COLUMN pg_sweep_numa_residence.partition IS 'the partition that the blocks or descriptors belong to; NULL for the rest';
+COMMENT ON COLUMN pg_sweep_numa_residence.node IS 'the node that the pages are on; NULL: never used yet (of huge pages, also: not known to have been used)';
+COMMENT ON COLUMN pg_sweep_numa_residence.wanted_node IS 'the node that pg_sweep.numa_placement wants them on; NULL: any';
+COMMENT ON COLUMN pg_sweep_numa_residence.page_size IS 'bytes of a page';
+COMMENT ON COLUMN pg_sweep_numa_residence.pages IS 'pages; one that two partitions or nodes share counts for the one that has more of it, and one that has other things in it, too, is not counted';
+COMMENT ON COLUMN pg_sweep_numa_residence.bytes IS 'bytes of those pages';
 
-REVOKE ALL ON FUNCTION pg_sweep_get_residence() FROM PUBLIC;
-REVOKE ALL ON pg_sweep_residence FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_sweep_get_numa_residence() FROM PUBLIC;
+REVOKE ALL ON pg_sweep_numa_residence FROM PUBLIC;
 
-GRANT EXECUTE ON FUNCTION pg_sweep_get_residence() TO pg_monitor;
-GRANT SELECT ON pg_sweep_residence TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_sweep_get_numa_residence() TO pg_monitor;
+GRANT SELECT ON pg_sweep_numa_residence TO pg_monitor;

@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "lwwait/lwwait.h"
+#include "lwlock/lwlock.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "ring/ring.h"
@@ -37,7 +37,7 @@ pgsweep_shmem_request(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 
-	pgsweep_topology_detect(pgsweep_debug_numa_nodes);
+	pgsweep_topology_detect(pgsweep_numa_debug_nodes);
 	RequestAddinShmemSpace(pgsweep_shmem_size());
 	RequestNamedLWLockTranche("pg_sweep", 1);
 }

@@ -40,7 +40,7 @@ typedef enum PgSweepStrategyId
 
 	/*
 	 * Not a strategy but a wish: one of the above by what the machine is
-	 * (sweep/auto.c).  Only pg_sweep.strategy, pg_sweep_set_strategy() and
+	 * (sweep/strategy_auto.c).  Only pg_sweep.strategy, pg_sweep_set_strategy() and
 	 * PgSweepShared.configured know it.
 	 */
 	PGSWEEP_AUTO,
@@ -142,7 +142,7 @@ typedef struct PgSweepSlot
 	PgSweepItinerary itinerary;
 	int			pid;			/* 0 = nobody */
 	bool		has_waited;		/* for an LWLock, one of its processes: its
-								 * PgSweepLwWaitSlot is in use */
+								 * PgSweepLwlockSlot is in use */
 	uint64		stock_active;	/* PgSweepShared.active of its last allocation
 								 * by "stock" */
 	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];
@@ -171,7 +171,7 @@ typedef enum PgSweepPlacement
 	PGSWEEP_PLACEMENT_AUTO,
 } PgSweepPlacement;
 
-/* pg_sweep.backend_affinity */
+/* pg_sweep.numa_affinity */
 typedef enum PgSweepAffinity
 {
 	PGSWEEP_AFFINITY_OFF,
@@ -258,12 +258,12 @@ typedef struct PgSweepShared
 
 	PgSweepPlacementStatus placement;	/* constant after start */
 
-	/* What pg_sweep_residence found last; protected by lock */
+	/* What pg_sweep_numa_residence found last; protected by lock */
 	TimestampTz resident_at;	/* 0 = never asked */
 	uint64		resident_buffers[PGSWEEP_MAX_NODES];
 
 	/*
-	 * Next node to start a process on, for pg_sweep.backend_affinity.
+	 * Next node to start a process on, for pg_sweep.numa_affinity.
 	 * Protected by core's ProcStructLock.
 	 */
 	uint32		next_node;
@@ -335,10 +335,10 @@ extern int	pgsweep_batch_size;
 extern int	pgsweep_partitions;
 extern bool pgsweep_balance;
 extern int	pgsweep_numa_placement;
-extern int	pgsweep_backend_affinity;
-extern bool pgsweep_local_memory;
-extern int	pgsweep_debug_numa_nodes;
-extern int	pgsweep_debug_node;
+extern int	pgsweep_numa_affinity;
+extern bool pgsweep_numa_local_memory;
+extern int	pgsweep_numa_debug_nodes;
+extern int	pgsweep_numa_debug_node;
 extern void pgsweep_define_gucs(void);
 extern const char *pgsweep_placement_name(PgSweepPlacement placement);
 extern const char *pgsweep_option_name(PgSweepStrategyId id);

@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "lwwait/lwwait.h"
+#include "lwlock/lwlock.h"
 #include "miscadmin.h"
 #include "pg_sweep.h"
 #include "ring/ring.h"
@@ -72,7 +72,7 @@ pgsweep_shmem_size(void)
 	Size		size = main_size();
 
 	if (pgsweep_has_lwlock_wait())
-		size = add_size(size, pgsweep_lwwait_shmem_size(num_slots()));
+		size = add_size(size, pgsweep_lwlock_shmem_size(num_slots()));
 	if (pgsweep_has_private_refcount())
 		size = add_size(size, pgsweep_pins_shmem_size(num_slots()));
 	if (pgsweep_has_ring_flush())
@@ -122,10 +122,10 @@ pgsweep_shmem_init(void)
 	}
 	if (pgsweep_has_lwlock_wait())
 	{
-		PgSweepLwWait = ShmemInitStruct("pg_sweep lwlock waits",
-										pgsweep_lwwait_shmem_size(num_slots()), &found);
+		PgSweepLwlock = ShmemInitStruct("pg_sweep lwlock waits",
+										pgsweep_lwlock_shmem_size(num_slots()), &found);
 		if (!found)
-			pgsweep_lwwait_shmem_init(PgSweepLwWait, num_slots());
+			pgsweep_lwlock_shmem_init(PgSweepLwlock, num_slots());
 	}
 	if (pgsweep_has_private_refcount())
 		pgsweep_pins_shmem_init(num_slots());

@@ -120,7 +120,7 @@ class Results(results.Results):
         super().__init__(samples)
         self.args = args
         self.sides = all_sides
-        self.off, self.on = sides.eager_flush(False), sides.eager_flush(True)
+        self.off, self.on = sides.ring_eager_flush(False), sides.ring_eager_flush(True)
         self.others = [side for side in all_sides
                        if side not in (self.off, self.on)]
         self.steps = steps
@@ -131,10 +131,10 @@ class Results(results.Results):
         rows = [(where, self.ratio(ELAPSED, where, self.on),
                  *(self.ratio(ELAPSED, where, side) for side in self.others))
                 for _, where, _ in self.steps]
-        report.table(["elapsed, to eager_flush off", "on",
+        report.table(["elapsed, to ring_eager_flush off", "on",
                       *(side.name for side in self.others)], rows)
         report.say()
-        report.say("ratios: to eager_flush off in the same round, median of"
+        report.say("ratios: to ring_eager_flush off in the same round, median of"
                    f" the rounds [bootstrap interval, {stats.SHARE:.0%}]."
                    " Waits on WALWriteLock are counted by pg_sweep, each of"
                    " them; what is sampled is time, by looking at"
@@ -196,6 +196,6 @@ class Results(results.Results):
 
 
 def short(side):
-    if side.eager_flush is None:
+    if side.ring_eager_flush is None:
         return side.name
-    return "on" if side.eager_flush else "off"
+    return "on" if side.ring_eager_flush else "off"

@@ -1,4 +1,4 @@
-"""Victims allocated in a loop inside the server (test module sweep_alloc), in one or
+"""Victims allocated in a loop inside the server (test module measure_sweep), in one or
 more sessions at the same time: clusters that stay up, and one sample after the
 other. For "partitioned", the sessions are in turn on one and the other of two
 nodes that pg_sweep pretends to see, and so in partitions of their own."""
@@ -57,7 +57,7 @@ class Allocations:
         for key in keys:
             self.start_one(key, servers[key], found_by[servers[key]])
         for i, worker in enumerate(self.workers[sides.SWEEP]):
-            worker.rows(f"SET pg_sweep.debug_node = {i % NODES}")
+            worker.rows(f"SET pg_sweep.numa_debug_node = {i % NODES}")
 
     def start_one(self, key, server, found_by):
         settings = {"shared_buffers": self.shared_buffers,
@@ -74,14 +74,14 @@ class Allocations:
         here.init()
         here.start()
         admin = here.session()
-        admin.rows("CREATE EXTENSION sweep_alloc")
+        admin.rows("CREATE EXTENSION measure_sweep")
         if key == sides.SWEEP:
             admin.rows("CREATE EXTENSION pg_sweep")
             sides.activate(sides.SWEEP_STOCK, admin)
         # What is dirty is written out now, not while we measure; and the
         # freelist, which only core's own replacement uses, goes first.
         admin.rows("CHECKPOINT")
-        admin.rows("SELECT sweep_alloc_drain_freelist()")
+        admin.rows("SELECT measure_sweep_drain_freelist()")
         self.clusters[key] = here
         self.admin[key] = admin
         self.workers[key] = [here.session() for _ in range(self.processes)]
@@ -99,7 +99,7 @@ class Allocations:
         start = time.time() + START_MS / 1000
         for worker in workers:
             worker.send("SELECT allocations, elapsed_ns, started_late_ns"
-                        f" FROM sweep_alloc_run({usage}, duration_ms => {ms},"
+                        f" FROM measure_sweep_run({usage}, duration_ms => {ms},"
                         f" start_at => to_timestamp({start:.6f}))")
         return [tuple(map(int, worker.receive()[0])) for worker in workers]
 
@@ -114,7 +114,7 @@ class Allocations:
         workers = self.workers[side.cluster][:processes]
         sides.activate(side, admin)
         self.verify(side, [admin, *workers])
-        admin.rows(f"SELECT sweep_alloc_preset({usage})")
+        admin.rows(f"SELECT measure_sweep_preset({usage})")
         self.allocate(workers, usage,
                       WARM_MS if side.nodes is None else PLAN_MS)
         return workers

@@ -1,5 +1,5 @@
-"""Test modules that run on the stock server as well (sweep_alloc,
-sweep_lwlock, sweep_pins), built for a server and put beside it.
+"""Test modules that run on the stock server as well (measure_sweep,
+measure_lwlock, measure_pins), built for a server and put beside it.
 
 They are not installed into the server's prefix: extension_control_path and
 dynamic_library_path let a server find them in a folder of the bench."""
@@ -10,11 +10,12 @@ import subprocess
 
 from .paths import BENCH, ROOT, BenchError
 
-SOURCES = ROOT / "test" / "modules"
+FOLDERS = {"measure_sweep": "sweep", "measure_lwlock": "lwlock",
+           "measure_pins": "pins"}
 
 
 def build(server, *names):
-    """Build them (default: sweep_alloc); returns the settings by which the
+    """Build them (default: measure_sweep); returns the settings by which the
     server finds them."""
     work = BENCH / "modules" / server.label
     shutil.rmtree(work, ignore_errors=True)
@@ -23,17 +24,17 @@ def build(server, *names):
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS",
                                    "PG_CONFIG", "DESTDIR")}
-    for name in names or ("sweep_alloc",):
+    for name in names or ("measure_sweep",):
         objects = work / name
         objects.mkdir(parents=True)
         done = subprocess.run(
-            ["make", "-f", SOURCES / name / "Makefile",
+            ["make", "-f", ROOT / "test" / FOLDERS[name] / name / "Makefile",
              f"PG_CONFIG={server.bin('pg_config')}", f"DESTDIR={root}",
              "install"],
             cwd=objects, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
-            raise BenchError(f"building test/modules/{name} for"
+            raise BenchError(f"building the test module {name} for"
                              f" {server.prefix} failed:\n"
                              f"{done.stdout.strip()}")
     share = root / server.config("sharedir").lstrip("/")

@@ -13,7 +13,7 @@ CLOSE_SECONDS = 10
 
 class Psql:
     """The process, and its end. How it is asked, and what rows() gives, is the
-    matter of who inherits from this: Session here, and that of bench/ab."""
+    matter of who inherits from this: Session here, and that of ab."""
 
     def __init__(self, command, **options):
         self.psql = subprocess.Popen(command, stdin=subprocess.PIPE,

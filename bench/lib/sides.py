@@ -29,8 +29,8 @@ class Side:
     strategy: str = None
     batch_size: int = None      # 0: automatic; None: of no interest
     nodes: int = None           # as the strategy sees it; None: of no interest
-    lwlock_wait: str = None     # policy for LWLocks; None: of no interest
-    eager_flush: bool = None    # of rings; None: of no interest
+    lwlock_policy: str = None     # policy for LWLocks; None: of no interest
+    ring_eager_flush: bool = None    # of rings; None: of no interest
 
 
 STOCK_SERVER = Side("stock server", STOCK)
@@ -47,15 +47,15 @@ def partitioned(nodes=None):
     return Side("pg_sweep partitioned", SWEEP, "partitioned", 0, nodes)
 
 
-def lwlock_wait(policy):
+def lwlock_policy(policy):
     """Core's own buffer replacement, and this policy of waiting for LWLocks."""
-    return Side(f"pg_sweep {policy}", SWEEP, "stock", lwlock_wait=policy)
+    return Side(f"pg_sweep {policy}", SWEEP, "stock", lwlock_policy=policy)
 
 
-def eager_flush(on):
+def ring_eager_flush(on):
     """Core's own buffer replacement and waiting, and eager flush of rings."""
-    return Side(f"pg_sweep eager_flush {on_off(on)}", SWEEP, "stock",
-                lwlock_wait="stock", eager_flush=on)
+    return Side(f"pg_sweep ring_eager_flush {on_off(on)}", SWEEP, "stock",
+                lwlock_policy="stock", ring_eager_flush=on)
 
 
 LWLOCK_WAITS = ("stock", "spin", "lockless", "lockless_spin")
@@ -68,7 +68,7 @@ def on_off(on):
 def fake_nodes(nodes):
     """The settings of a cluster that makes believe it has so many nodes; None:
     the machine's own are used."""
-    return {} if nodes is None else {"pg_sweep.debug_numa_nodes": nodes}
+    return {} if nodes is None else {"pg_sweep.numa_debug_nodes": nodes}
 
 
 def pretended(nodes):
@@ -119,15 +119,15 @@ def activate(side, admin):
             wait_until(admin, "SELECT batch_size_configured"
                        " FROM pg_sweep_status", str(side.batch_size))
     admin.rows(f"SELECT pg_sweep_set_strategy({quote(side.strategy)})")
-    if side.lwlock_wait is not None:
-        admin.rows("SELECT pg_sweep_set_lwlock_wait("
-                   f"{quote(side.lwlock_wait)})")
-    if side.eager_flush is not None:
-        wanted = on_off(side.eager_flush)
-        if admin.value("SHOW pg_sweep.eager_flush") != wanted:
-            admin.rows(f"ALTER SYSTEM SET pg_sweep.eager_flush = {wanted}")
+    if side.lwlock_policy is not None:
+        admin.rows("SELECT pg_sweep_set_lwlock_policy("
+                   f"{quote(side.lwlock_policy)})")
+    if side.ring_eager_flush is not None:
+        wanted = on_off(side.ring_eager_flush)
+        if admin.value("SHOW pg_sweep.ring_eager_flush") != wanted:
+            admin.rows(f"ALTER SYSTEM SET pg_sweep.ring_eager_flush = {wanted}")
             admin.rows("SELECT pg_reload_conf()")
-            wait_until(admin, "SHOW pg_sweep.eager_flush", wanted)
+            wait_until(admin, "SHOW pg_sweep.ring_eager_flush", wanted)
 
 
 def wait_until(session, query, expected):
@@ -170,17 +170,17 @@ def verify(side, session, version, *others, capped=False):
         "SELECT state, note, strategy, batch_size FROM pg_sweep_status")
     must(f"pg_sweep_status.state (note: {note})", state, "ok")
     must("pg_sweep_status.strategy", strategy, side.strategy)
-    if side.lwlock_wait is not None:
-        must("pg_sweep_status.lwlock_wait", session.value(
-            "SELECT lwlock_wait FROM pg_sweep_status"), side.lwlock_wait)
+    if side.lwlock_policy is not None:
+        must("pg_sweep_status.lwlock_policy", session.value(
+            "SELECT lwlock_policy FROM pg_sweep_status"), side.lwlock_policy)
         must("tranches with a policy of their own", session.value(
             "SELECT count(*) FROM pg_sweep_lwlock_policies WHERE own"), "0")
-    if side.eager_flush is not None:
-        wait_until(session, "SHOW pg_sweep.eager_flush",
-                   on_off(side.eager_flush))
-        must("pg_sweep_status.eager_flush", session.value(
-            "SELECT eager_flush FROM pg_sweep_status"),
-            "t" if side.eager_flush else "f")
+    if side.ring_eager_flush is not None:
+        wait_until(session, "SHOW pg_sweep.ring_eager_flush",
+                   on_off(side.ring_eager_flush))
+        must("pg_sweep_status.ring_eager_flush", session.value(
+            "SELECT ring_eager_flush FROM pg_sweep_status"),
+            "t" if side.ring_eager_flush else "f")
     if side.nodes is not None:
         nodes, partitions = map(int, session.row(
             "SELECT nodes, partitions FROM pg_sweep_status"))

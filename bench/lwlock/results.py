@@ -29,7 +29,7 @@ class Results(results.Results):
         super().__init__(samples)
         self.args = args
         self.sides = all_sides
-        self.policies = [side for side in all_sides if side.lwlock_wait]
+        self.policies = [side for side in all_sides if side.lwlock_policy]
         self.cells = cells
         self.hot_where = hot_where
 
@@ -74,7 +74,7 @@ class Results(results.Results):
             rows.append((cell.connections, *(
                 report.fixed(row and row["median"], 3)
                 for rows_ in found for row in rows_)))
-        names = [side.lwlock_wait for side in self.policies]
+        names = [side.lwlock_policy for side in self.policies]
         report.table(["connections", *(f"{name_}: slept" for name_ in names),
                       *(f"{name_}: overtaken" for name_ in names)], rows,
                      f"{name}: times slept, and overtaken after a wake-up, per"
@@ -156,7 +156,7 @@ class Results(results.Results):
                  and cell.connections == SLEEPS_AT]
         if not where:
             return
-        stock, ours = (self.row(SLEEPS, where[0], sides.lwlock_wait(policy))
+        stock, ours = (self.row(SLEEPS, where[0], sides.lwlock_policy(policy))
                        for policy in ("stock", "lockless_spin"))
         if stock and ours:
             yield (ours["median"] <= stock["median"],
@@ -198,4 +198,4 @@ class Results(results.Results):
 
 
 def short(side):
-    return side.lwlock_wait or side.name.removeprefix("patched, ")
+    return side.lwlock_policy or side.name.removeprefix("patched, ")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks of what needs no server: rows, verdicts, time boxes, sizes on machines of
 all kinds, and the report made from rows that are known. Prints "ok - what" or
-"not ok - what" for each, and "done" at the end; t/039_bench.pl reads that.
+"not ok - what" for each, and "done" at the end; t/tools/bench.pl reads that.
 
 usage: check.py FOLDER   (an empty one, for files)"""
 

@@ -286,7 +286,7 @@ def thread_figure(value):
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
-# ---- what bench/sim has left
+# ---- what sim has left
 
 
 def simulator(folder):
@@ -301,7 +301,7 @@ def simulator(folder):
             shutil.copyfile(path, folder / path.name)
     yield "## Simulator"
     yield ""
-    yield ("Written last by `bench/sim`: simulated figures beside the threads'."
+    yield ("Written last by `sim`: simulated figures beside the threads'."
            " Nothing of it was measured on this machine.")
     yield ""
     for path in drawn:

@@ -334,7 +334,7 @@ SCENARIOS = {scenario.name: scenario for scenario in (
              (Metric("elapsed_s", "time, s", results.LOWER, 2),
               Metric("wal_write_lock_waits_per_gb",
                      "waits on WALWriteLock a GB", results.LOWER)),
-             ("pg_sweep eager_flush on",), baseline="pg_sweep eager_flush off",
+             ("pg_sweep ring_eager_flush on",), baseline="pg_sweep ring_eager_flush off",
              control=None, x_title="writers"),
     Scenario("pins", "pins", "a pin and its unpin, while a process holds others",
              threads.FREUND_PINS, pins, 2,

@@ -134,7 +134,7 @@ may_bind(void)
 static uint32
 node_to_run_on(void)
 {
-	if (pgsweep_backend_affinity == PGSWEEP_AFFINITY_SPREAD && may_bind())
+	if (pgsweep_numa_affinity == PGSWEEP_AFFINITY_SPREAD && may_bind())
 	{
 		/* some node has a CPU */
 		for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
@@ -250,11 +250,11 @@ proc_started(void)
 	if (pgsweep_topology.nnodes == 1 || !may_bind())
 		return;
 
-	if (pgsweep_backend_affinity != PGSWEEP_AFFINITY_OFF)
+	if (pgsweep_numa_affinity != PGSWEEP_AFFINITY_OFF)
 		bind_to_cpus(my_node);
 
 #ifdef USE_LIBNUMA
-	if (pgsweep_local_memory && !pgsweep_topology.faked &&
+	if (pgsweep_numa_local_memory && !pgsweep_topology.faked &&
 		set_mempolicy(MPOL_LOCAL, NULL, 0) != 0)
 		report_failure("set_mempolicy");
 #endif

@@ -40,7 +40,7 @@
  */
 typedef struct PgSweepTopology
 {
-	bool		faked;			/* pg_sweep.debug_numa_nodes */
+	bool		faked;			/* pg_sweep.numa_debug_nodes */
 	uint32		nnodes;			/* nodes with memory that we may use; >= 1 */
 	uint32		ncpus;			/* CPUs that we may run on; >= 1 */
 	uint32		cpu_limit;		/* highest CPU number known, plus one */

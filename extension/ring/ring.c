@@ -29,7 +29,7 @@
 #include "portability/instr_time.h"
 #include "ring/ring.h"
 
-bool		pgsweep_eager_flush = false;
+bool		pgsweep_ring_eager_flush = false;
 
 static const char *const ring_names[] = {
 	[PGSWEEP_RING_BULKWRITE] = "bulkwrite",
@@ -248,7 +248,7 @@ flush(BufferAccessStrategy strategy, struct BufferDesc *victim)
 	instr_time	start;
 	instr_time	end;
 
-	if (!pgsweep_eager_flush)
+	if (!pgsweep_ring_eager_flush)
 		return false;
 	io_context = IOContextForStrategy(strategy);
 	if (!kind_of(io_context, &kind))

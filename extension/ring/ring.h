@@ -107,8 +107,8 @@ typedef struct PgSweepRun
 	BufferDesc *buffers[MAX_IO_COMBINE_LIMIT];
 } PgSweepRun;
 
-/* pg_sweep.eager_flush in this process */
-extern bool pgsweep_eager_flush;
+/* pg_sweep.ring_eager_flush in this process */
+extern bool pgsweep_ring_eager_flush;
 
 /* ring.c */
 extern const RingFlushRoutine pgsweep_ring_flush_routine;

@@ -14,7 +14,7 @@
  * on the load (pgsweep_damp_requests).
  *
  * Nothing here knows of processes or shared memory, so that
- * test/modules/test_pg_sweep can compare plans with a linear-programming
+ * test/sweep/test_sweep can compare plans with a linear-programming
  * oracle.
  *
  * extension/sweep/balance.h

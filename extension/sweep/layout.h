@@ -8,7 +8,7 @@
  * the first after head buffers (the array need not begin at a page boundary).
  * Sizes differ by at most one unit.
  *
- * Numbers only, so that test/modules/test_pg_sweep can try them all.
+ * Numbers only, so that test/sweep/test_sweep can try them all.
  *
  * extension/sweep/layout.h
  *

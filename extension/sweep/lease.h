@@ -44,7 +44,7 @@
  * a victim checks its state in the same atomic step that locks it.
  *
  * Nothing here knows of processes or shared memory beyond the partition, so
- * that test/modules/test_pg_sweep can drive any interleaving of it.
+ * that test/sweep/test_sweep can drive any interleaving of it.
  *
  * extension/sweep/lease.h
  *

@@ -195,7 +195,7 @@ pgsweep_home(ProcNumber procno)
 	if (unlikely(pgsweep_topology.faked))
 	{
 		uint32		nnodes = pgsweep_topology.nnodes;
-		uint32		node = pgsweep_debug_node >= 0 ? pgsweep_debug_node : procno;
+		uint32		node = pgsweep_numa_debug_node >= 0 ? pgsweep_numa_debug_node : procno;
 
 		homes = &node_homes[node % nnodes];
 		return homes->first + procno / nnodes % homes->span;

@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-AbTest - what the tests of bench/ab share
+AbTest - what the tests of ab share
 
 =head1 SYNOPSIS
 
@@ -16,7 +16,7 @@ AbTest - what the tests of bench/ab share
 
 =head1 DESCRIPTION
 
-An object is a server for bench/ab to work on ($ab->{node}), and the folders of
+An object is a server for ab to work on ($ab->{node}), and the folders of
 its results ($ab->{folder}).
 
 =cut
@@ -78,7 +78,7 @@ sub command
 {
 	my ($self, @arguments) = @_;
 
-	return ("$FindBin::RealBin/../bench/ab/run", '--dbname' => $self->{node}->connstr('postgres'),
+	return ("$FindBin::RealBin/../../ab/run", '--dbname' => $self->{node}->connstr('postgres'),
 		'--state-dir' => "$self->{folder}/state", '--out' => "$self->{folder}/out", @arguments);
 }
 
@@ -88,7 +88,7 @@ sub run
 	my ($self, @arguments) = @_;
 	my ($out, $err);
 
-	note("bench/ab/run @arguments");
+	note("ab/run @arguments");
 	IPC::Run::run([ $self->command(@arguments) ], '<', '/dev/null', '>', \$out, '2>', \$err);
 	return ($? >> 8, $out, $err);
 }
@@ -118,13 +118,13 @@ sub snapshot
 {
 	my ($self) = @_;
 	my $text = $self->{node}->safe_psql('postgres', q{
-SELECT state, strategy, configured, reason, batch_size_configured, lwlock_wait, lwlock_wait_configured, eager_flush
+SELECT state, strategy, configured, reason, batch_size_configured, lwlock_policy, lwlock_policy_configured, ring_eager_flush
   FROM pg_sweep_status;
 SELECT tranche, policy, own FROM pg_sweep_lwlock_policies ORDER BY 1;
 SELECT name, setting, unit, source, sourcefile, boot_val, reset_val, pending_restart FROM pg_settings
  WHERE name NOT IN ('application_name', 'client_min_messages') ORDER BY name;
 SELECT current_setting('ab.delay');
-SELECT datname, count(*) FROM pg_stat_activity WHERE application_name LIKE 'pg_sweep bench/ab%' GROUP BY 1;
+SELECT datname, count(*) FROM pg_stat_activity WHERE application_name LIKE 'pg_sweep ab%' GROUP BY 1;
 });
 
 	return $text . "\n" . join "\n", sort split /\n/, slurp_file($self->{node}->data_dir . '/postgresql.auto.conf');
@@ -152,7 +152,7 @@ sub wait_until_quiet
 	my ($self) = @_;
 
 	return $self->{node}->poll_query_until('postgres',
-		q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'pg_sweep bench/ab%'});
+		q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'pg_sweep ab%'});
 }
 
 1;

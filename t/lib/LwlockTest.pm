@@ -21,7 +21,7 @@ LwlockTest - processes that wait for LWLocks, moved step by step
 
 =head1 DESCRIPTION
 
-What the test module test_lwlock_wait does, as Perl: actors are sessions that do
+What the test module test_lwlock does, as Perl: actors are sessions that do
 one command after the other and keep their locks in between.  Nothing sleeps to
 let something happen: await() looks until it has happened.
 
@@ -50,8 +50,8 @@ sub lwlock_node
 
 	$node->append_conf('postgresql.conf',
 		$nothing
-		? "shared_preload_libraries = 'test_lwlock_wait'"
-		: "shared_preload_libraries = 'pg_sweep, test_lwlock_wait'");
+		? "shared_preload_libraries = 'test_lwlock'"
+		: "shared_preload_libraries = 'pg_sweep, test_lwlock'");
 	return $node;
 }
 
@@ -71,7 +71,7 @@ sub new
 
 	# no notice if it is there, which would be an error to query_safe()
 	$self->sql('SET client_min_messages = warning');
-	$self->sql('CREATE EXTENSION IF NOT EXISTS test_lwlock_wait');
+	$self->sql('CREATE EXTENSION IF NOT EXISTS test_lwlock');
 	for my $i (0 .. $n - 1)
 	{
 		my $psql = $node->background_psql('postgres');
@@ -106,7 +106,7 @@ sub policy
 	my ($self, $policy) = @_;
 
 	$self->sql(
-		"SELECT pg_sweep_set_lwlock_wait('$policy', 'test_lwlock_wait')");
+		"SELECT pg_sweep_set_lwlock_policy('$policy', 'test_lwlock')");
 	return;
 }
 

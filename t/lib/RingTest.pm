@@ -11,7 +11,7 @@ RingTest - what the tests of eager flush share
 
   my $node = sweep_node('main');
   $node->start;
-  eager_flush($node, 'on');
+  ring_eager_flush($node, 'on');
   my $before = ring_counts($node, 'bulkwrite');
   ...
   my $delta = ring_delta($node, 'bulkwrite', $before);
@@ -21,7 +21,7 @@ RingTest - what the tests of eager flush share
 Switching, counts, and what the files of a table really have in them, read
 without the server.
 
-An object is a session with a ring of its own (test/modules/test_ring_flush):
+An object is a session with a ring of its own (test/ring/test_ring):
 
   my $ring = RingTest->new($node);
   $ring->make_table('t', 100);
@@ -47,7 +47,7 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
-  @ring_columns eager_flush has_ring_flush
+  @ring_columns ring_eager_flush has_ring_flush
   ring_counts ring_delta is_delta
   relation_file read_blocks page_lsn lsn_number watch_files
   quiet_node psql_in_background check_what_is_left
@@ -64,12 +64,12 @@ sub has_ring_flush
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres', 'SELECT eager_flush IS NOT NULL FROM pg_sweep_status') eq 't';
+	return $node->safe_psql('postgres', 'SELECT ring_eager_flush IS NOT NULL FROM pg_sweep_status') eq 't';
 }
 
 # A server, started, on which only what a test does writes anything or flushes WAL:
 # no background writer, no checkpoint, and the WAL writer does little until it is
-# stopped.  Skips the test if test/modules/test_ring_flush is not there.
+# stopped.  Skips the test if test/ring/test_ring is not there.
 sub quiet_node
 {
 	my ($conf) = @_;
@@ -82,16 +82,16 @@ checkpoint_timeout = 1h
 max_wal_size = 1GB
 wal_writer_delay = 10s
 io_method = sync
-pg_sweep.eager_flush = on
+pg_sweep.ring_eager_flush = on
 $conf});
 
-	plan skip_all => 'test/modules/test_ring_flush is not installed'
-	  unless installed_module($node, 'test_ring_flush');
+	plan skip_all => 'test/ring/test_ring is not installed'
+	  unless installed_module($node, 'test_ring');
 	$node->start;
 	$node->safe_psql(
 		'postgres', q{
 CREATE EXTENSION pg_sweep;
-CREATE EXTENSION test_ring_flush;
+CREATE EXTENSION test_ring;
 CREATE EXTENSION pg_buffercache;
 });
 	return $node;
@@ -126,14 +126,14 @@ sub check_what_is_left
 }
 
 # Switch it on or off for all processes, and wait until new ones have it
-sub eager_flush
+sub ring_eager_flush
 {
 	my ($node, $value) = @_;
 
-	$node->safe_psql('postgres', "ALTER SYSTEM SET pg_sweep.eager_flush = $value");
+	$node->safe_psql('postgres', "ALTER SYSTEM SET pg_sweep.ring_eager_flush = $value");
 	$node->reload;
-	$node->poll_query_until('postgres', "SELECT eager_flush = '$value' FROM pg_sweep_status")
-	  or die "eager_flush could not be set to $value";
+	$node->poll_query_until('postgres', "SELECT ring_eager_flush = '$value' FROM pg_sweep_status")
+	  or die "ring_eager_flush could not be set to $value";
 	return;
 }
 
@@ -145,7 +145,7 @@ sub ring_counts
 
 	@counts{@ring_columns} = split /\|/,
 	  $node->safe_psql('postgres',
-		'SELECT ' . join(', ', @ring_columns) . " FROM pg_sweep_ring_flush WHERE ring = '$kind'");
+		'SELECT ' . join(', ', @ring_columns) . " FROM pg_sweep_ring WHERE ring = '$kind'");
 	return \%counts;
 }
 
@@ -411,7 +411,7 @@ SELECT pg_switch_wal()
 }
 
 # Make blocks dirty, each in the next slot if it was not in the pool; how:
-# test_ring_write() in test_ring_flush--1.0.sql
+# test_ring_write() in test_ring--1.0.sql
 sub dirty
 {
 	my ($self, $name, $first, $blocks, $how) = @_;

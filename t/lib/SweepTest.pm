@@ -347,7 +347,7 @@ sub unexpected_log_lines
 sub stock_prefix
 {
 	my $prefix = $ENV{PG_SWEEP_STOCK}
-	  // "$FindBin::RealBin/../build/18/stock";
+	  // "$FindBin::RealBin/../../build/18/stock";
 
 	return -x "$prefix/bin/postgres" ? $prefix : undef;
 }

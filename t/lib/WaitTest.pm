@@ -39,7 +39,7 @@ sub new
 shared_buffers = 4MB
 max_connections = 40
 bgwriter_delay = 10ms
-pg_sweep.lwlock_wait = spin
+pg_sweep.lwlock_policy = spin
 });
 
 	$node->start;
@@ -68,7 +68,7 @@ sub set_policy
 {
 	my ($self, $policy, $tranche) = @_;
 
-	return $self->value("SELECT pg_sweep_set_lwlock_wait('$policy'"
+	return $self->value("SELECT pg_sweep_set_lwlock_policy('$policy'"
 		  . (defined $tranche ? ", '$tranche'" : '')
 		  . ')');
 }

@@ -65,7 +65,7 @@ sub switching_verdict
 	while (time < $deadline)
 	{
 		return 'good'
-		  if slurp_file($node->logfile, $offset) =~ /test_lwlock_wait: switched/;
+		  if slurp_file($node->logfile, $offset) =~ /test_lwlock: switched/;
 		usleep(20_000);
 	}
 	return $standby ? 'standby' : 'BAD';
@@ -86,7 +86,7 @@ sub verdict
 	return switching_verdict($node, $offset) if $run eq 'switching';
 
 	my $set = join '-', map { configured($node, "pg_sweep.$_") // '' }
-	  'strategy', 'lwlock_wait';
+	  'strategy', 'lwlock_policy';
 	return $set eq $run ? 'good' : 'BAD';
 }
 

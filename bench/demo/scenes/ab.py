@@ -1,4 +1,4 @@
-"""A/B of two strategies on the demo's server by bench/ab, and that it puts
+"""A/B of two strategies on the demo's server by ab, and that it puts
 everything back."""
 
 import importlib.util
@@ -12,7 +12,7 @@ BLOCKS, BLOCKS_QUICK = 10, 2
 SLICE, SLICE_QUICK = "1.1", "1"
 
 STATE = (
-    "SELECT strategy, lwlock_wait FROM pg_sweep_status",
+    "SELECT strategy, lwlock_policy FROM pg_sweep_status",
     "SELECT name, setting FROM pg_file_settings"
     " WHERE sourcefile LIKE '%postgresql.auto.conf' ORDER BY seqno",
     "SELECT name, setting FROM pg_settings"
@@ -33,7 +33,7 @@ def command(stage, *options):
 
 
 def play(stage):
-    stage.explain("""bench/ab switches settings on a running server, in random order
+    stage.explain("""ab switches settings on a running server, in random order
         under one load, says for each metric whether a difference is shown, and
         puts everything back, however it ends. Here in a few short slices:""")
     options = ["--blocks", BLOCKS_QUICK if stage.args.quick else BLOCKS,
@@ -46,9 +46,9 @@ def play(stage):
     before = state(stage)
     status, _ = stage.run(*command(stage, *options))
     if status != 0:
-        raise paths.BenchError(f"bench/ab/run has failed (status {status})")
+        raise paths.BenchError(f"ab/run has failed (status {status})")
     if state(stage) != before:
-        raise paths.BenchError("bench/ab/run has not put everything back")
+        raise paths.BenchError("ab/run has not put everything back")
     report.say()
     strategy, policy = before[0][0]
     stage.explain(f"""Everything is as before: strategy "{strategy}", waiting

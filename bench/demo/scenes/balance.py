@@ -16,4 +16,4 @@ def play(stage):
               " local_percent,\n       share_percent, imbalance_percent"
               " FROM pg_sweep_nodes;")
     stage.explain("""(A machine of one node can pretend to have more:
-        pg_sweep.debug_numa_nodes.)""")
+        pg_sweep.numa_debug_nodes.)""")

@@ -10,13 +10,13 @@ WRITES = ("SELECT writes, round(write_bytes / 8192) AS blocks,\n"
           " WHERE object = 'relation' AND context = 'bulkwrite';")
 RING = ("SELECT ring, laps, victims, eager, writes, wal_flushes, skipped_wal,\n"
         "       round(total_time) AS total_ms\n"
-        "  FROM pg_sweep_ring_flush WHERE ring = 'bulkwrite';")
+        "  FROM pg_sweep_ring WHERE ring = 'bulkwrite';")
 
 
 def play(stage):
     stage.explain("""COPY, CREATE TABLE AS and VACUUM reuse a small ring of buffers,
         and write each dirty one by itself before they do. With
-        pg_sweep.eager_flush, who meets one writes what else in the ring can be
+        pg_sweep.ring_eager_flush, who meets one writes what else in the ring can be
         written, neighbours by one call. It pays where several processes load at once,
         or writes are dear; this is one process, to see what happens.""")
     file = stage.cluster.dir / "accounts.copy"
@@ -28,7 +28,7 @@ def play(stage):
         # What a session has written is counted from its beginning.
         psql = stage.terminal()
         psql.type("TRUNCATE copied;")
-        psql.type(f"SET pg_sweep.eager_flush = {value};")
+        psql.type(f"SET pg_sweep.ring_eager_flush = {value};")
         psql.type("\\timing on")
         psql.type(f"COPY copied FROM '{file}';")
         psql.type("\\timing off")
@@ -36,5 +36,5 @@ def play(stage):
         psql.type(WRITES)
     psql.type(RING)
     stage.explain("""(For roles that load: ALTER ROLE loader SET
-        pg_sweep.eager_flush = on. docs/eager-flush.md says when it pays;
+        pg_sweep.ring_eager_flush = on. docs/ring.md says when it pays;
         "make bench BENCH=copy" measures it.)""")

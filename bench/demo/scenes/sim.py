@@ -36,7 +36,7 @@ def simulate(stage, program, strategy):
 def play(stage):
     program = paths.ROOT / "bench" / "sim" / "run"
     build(stage, program)
-    stage.explain("""bench/sim plays the strategies' own source files on a simulated
+    stage.explain("""sim plays the strategies' own source files on a simulated
         machine, counting what each cache line costs that moves between cores. Here 64
         backends on 64 cores allocate buffers and do nothing else, which is the worst
         case, for a moment too short for the balancer. docs/scaling.md has other loads
@@ -54,5 +54,5 @@ def play(stage):
     report.table(["", "million allocations/s", "ns for one",
                   "of it waiting for cache lines"], rows)
     report.say()
-    stage.explain("""(It measures your machine, too: bench/sim/run calibrate. The same
+    stage.explain("""(It measures your machine, too: sim/run calibrate. The same
         run gives the same figures, to the last digit.)""")

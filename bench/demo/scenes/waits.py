@@ -23,15 +23,15 @@ TRANSACTIONS = "pg_snapshot_xmax(pg_current_snapshot())::text::int8"
 TOTALS = (f"SELECT extract(epoch FROM clock_timestamp()), {TRANSACTIONS}, w.*"
           " FROM (SELECT coalesce(sum(contended), 0),"
           " coalesce(sum(spun), 0), coalesce(sum(slept), 0),"
-          " coalesce(sum(woken_in_vain), 0), coalesce(sum(wait_time), 0),"
+          " coalesce(sum(spurious_wakeups), 0), coalesce(sum(wait_time), 0),"
           " coalesce(max(longest_wait), 0) FROM pg_sweep_lwlock_waits) w")
 WAITS = ("SELECT tranche, mode, contended, spun, slept,"
-         " woken_in_vain AS in_vain,\n"
+         " spurious_wakeups AS in_vain,\n"
          "       round(wait_time) AS wait_ms,"
          " round(longest_wait::numeric, 1) AS longest_ms\n"
          "  FROM pg_sweep_lwlock_waits ORDER BY wait_time DESC LIMIT 5;")
-BACK = (f"SELECT pg_sweep_set_lwlock_wait('default', {quote(TRANCHE)}),\n"
-        f"       pg_sweep_set_lwlock_wait({quote(BASELINE)})")
+BACK = (f"SELECT pg_sweep_set_lwlock_policy('default', {quote(TRANCHE)}),\n"
+        f"       pg_sweep_set_lwlock_policy({quote(BASELINE)})")
 POLICIES = ("SELECT * FROM pg_sweep_lwlock_policies"
             " WHERE own OR tranche IS NULL;")
 
@@ -39,7 +39,7 @@ POLICIES = ("SELECT * FROM pg_sweep_lwlock_policies"
 def measure(stage, policy):
     """A row of the table: this policy for a moment."""
     rows = stage.admin.rows
-    rows(f"SELECT pg_sweep_set_lwlock_wait({quote(policy)})")
+    rows(f"SELECT pg_sweep_set_lwlock_policy({quote(policy)})")
     time.sleep(SETTLE)
     rows("SELECT pg_sweep_reset_stats()")
     begin = list(map(float, stage.admin.row(TOTALS)))
@@ -54,7 +54,7 @@ def policies(stage):
     """stock first, and the one that is looked at closer last"""
     names = [name for (name,) in stage.admin.rows(
         "SELECT unnest(enumvals) FROM pg_settings"
-        " WHERE name = 'pg_sweep.lwlock_wait'")]
+        " WHERE name = 'pg_sweep.lwlock_policy'")]
     return sorted(names, key=lambda name: (name != BASELINE, name == LAST))
 
 
@@ -79,7 +79,7 @@ def show(stage):
         load.wait_until_ready(stage.admin)
         *names, last = policies(stage)
         cells = [measure(stage, name) for name in names]
-        psql.type(f"SELECT pg_sweep_set_lwlock_wait({quote(last)});")
+        psql.type(f"SELECT pg_sweep_set_lwlock_policy({quote(last)});")
         cells.append(measure(stage, last))
         psql.type(WAITS)
         load.stop()
@@ -89,9 +89,9 @@ def show(stage):
                   "woken in vain", "wait, ms", "longest, ms"], cells)
     report.say()
     stage.explain("""(A second or two each is no comparison: that takes
-        bench/ab/run ... --setting lwlock_wait=stock --setting
-        lwlock_wait=spin.) One tranche may have a policy of its own:""")
-    psql.type(f"SELECT pg_sweep_set_lwlock_wait('spin', {quote(TRANCHE)});")
+        ab/run ... --setting lwlock_policy=stock --setting
+        lwlock_policy=spin.) One tranche may have a policy of its own:""")
+    psql.type(f"SELECT pg_sweep_set_lwlock_policy('spin', {quote(TRANCHE)});")
     psql.type(POLICIES)
     stage.explain("And back:")
     psql.type(f"{BACK};")

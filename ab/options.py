@@ -1,0 +1,270 @@
+"""The command line."""
+
+import argparse
+import math
+import os
+import re
+import shutil
+from pathlib import Path
+
+from lib import paths, report
+from lib.paths import BenchError
+
+import journal
+import own
+import pgbench_load
+import settings
+
+MINUTES = 5.0
+SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 2.3
+# A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in core):
+# what comes later than that after a switch was done after it.
+REPORT_SECONDS = 1.0
+# One that falls idle within that second does so after ten (PGSTAT_IDLE_INTERVAL),
+# as many sessions of an application do.
+SETTLE_SECONDS_ATTACHED = 11.0
+SLICE_SECONDS_ATTACHED = 30.0
+MINUTES_ATTACHED = 30.0
+SETTLE_SECONDS = REPORT_SECONDS + 0.1
+BLOCKS_QUICK = 10
+# The analysis looks at all pairs of blocks; for a longer time, take longer slices.
+BLOCKS_MOST = 2000
+SLICE_LEAST = 0.2
+CLIENTS = 8
+
+DESCRIPTION = """A/B of two or more settings on one running server.
+
+The settings are switched in short slices, in random order, while pgbench runs (or,
+with --attach, an application of yours); compared within blocks that have each
+of them once; and everything is put back as it was. The first one is the baseline.
+
+  ab/run -h HOST -d DB -S --a stock --b batched
+  ab/run -d DB -f my.sql -c 32 --setting 'now:' --setting 'big: work_mem=64MB'
+  ab/run -d DB --attach --a stock --b partitioned --minutes 30
+
+A setting is "NAME: KEY=VALUE, KEY=VALUE"; a plain word is a strategy; "NAME:" is all
+as it is now. Keys: strategy, lwlock_policy, lwlock_policy.TRANCHE, batch_size, balance,
+ring_eager_flush, and every parameter that a reload can change. docs/ab.md has the rest.
+
+With no server named, it makes one of its own and compares the strategies there."""
+
+
+def parser():
+    result = argparse.ArgumentParser(
+        prog=report.program(), description=DESCRIPTION, add_help=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    group = result.add_argument_group("which server (as psql; passwords by"
+                                      " PGPASSWORD or .pgpass)")
+    add = group.add_argument
+    add("-h", "--host")
+    add("-p", "--port")
+    add("-U", "--username")
+    add("-d", "--dbname", help="of the load; or a conninfo")
+    add("--bindir", help="of psql and pgbench; default: PATH, then"
+                         " build/18/release/bin")
+    add("--patched", metavar="PREFIX",
+        help="of the server of our own, if none is named; default:"
+             " build/18/release")
+    group = result.add_argument_group("which settings, two or more")
+    add = group.add_argument
+    add("--setting", action="append", default=[], metavar="SETTING")
+    add("--a", metavar="SETTING", help="the same, as the first one")
+    add("--b", metavar="SETTING", help="the same, as the second one")
+    group = result.add_argument_group("which load")
+    add = group.add_argument
+    add("--attach", action="store_true",
+        help="none of ours: what runs already")
+    add("-S", "--select-only", action="store_true")
+    add("-N", "--skip-some-updates", action="store_true")
+    add("-b", "--builtin", action="append", metavar="NAME[@W]")
+    add("-f", "--file", action="append", metavar="FILE[@W]")
+    add("-c", "--client", type=int, default=CLIENTS, metavar="N",
+        help=f"default {CLIENTS}")
+    add("-j", "--jobs", type=int, metavar="N",
+        help="pgbench's threads; default: as many as CPUs here")
+    add("-M", "--protocol", choices=("simple", "extended", "prepared"),
+        help="default: prepared; with parameters that the planner reads:"
+             " extended")
+    add("-D", "--define", action="append", metavar="NAME=VALUE")
+    add("-R", "--rate", type=float, metavar="TPS")
+    add("-s", "--scale", type=int, metavar="N")
+    add("--pgbench-options", default="", metavar="'...'",
+        help="others of pgbench's")
+    add("--init", type=int, metavar="SCALE",
+        help="make database pg_sweep_ab with pgbench's tables for it; it is"
+             " left there")
+    group = result.add_argument_group("how long")
+    add = group.add_argument
+    add("--minutes", type=float, help=f"in all; default {MINUTES:g}; attached:"
+                                        f" {MINUTES_ATTACHED:g}")
+    add("--blocks", type=int, metavar="N", help="instead of --minutes")
+    add("--slice", type=float, metavar="SECONDS",
+        help=f"of a setting; default {SLICE_SECONDS:g}; attached:"
+             f" {SLICE_SECONDS_ATTACHED:g}")
+    add("--settle", type=float, metavar="SECONDS",
+        help="of each slice, thrown away; default"
+             f" {SETTLE_SECONDS:g}, or half of a short slice; attached:"
+             f" {SETTLE_SECONDS_ATTACHED:g}")
+    add("--quick", action="store_true",
+        help="a minute: shows what it does")
+    add("--seed", type=int, help="of the order; default: drawn, and printed")
+    group = result.add_argument_group("what is left")
+    add = group.add_argument
+    add("--out", type=Path, metavar="DIR",
+        help="of ab.json, ab.csv, ab.png, ab.svg; default: build/bench")
+    add("--no-picture", action="store_true")
+    add("--state-dir", type=Path, metavar="DIR",
+        help="where to note what is to be put back; default"
+             " ~/.local/state/pg_sweep")
+    add("--restore", action="store_true",
+        help="put back what a killed run has left, and end")
+    add("--forget", action="store_true",
+        help="do not put it back, and end")
+    add("--help", action="help")
+    return result
+
+
+def parse(argv=None):
+    args = parser().parse_args(argv)
+    connection = (args.host, args.port, args.username, args.dbname)
+    named = any(value is not None for value in connection) or any(
+        os.environ.get(name) for name in
+        ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE",
+         "PGUSER"))
+    args.own = not (named or args.attach or args.restore or args.forget
+                    or args.init)
+    args.out = args.out or paths.BENCH
+    args.jobs = args.jobs or min(args.client,
+                                 len(os.sched_getaffinity(0)))
+    return args
+
+
+def check(args):
+    """All that can be said without a server; fills in what was not given."""
+    if args.restore and args.forget:
+        raise BenchError("--restore and --forget: which of them?")
+    if args.restore or args.forget:
+        return
+    if args.own and not scripts(args):
+        args.select_only = True
+    check_load(args)
+    texts = [text for text in (args.a, args.b) if text] + args.setting
+    if args.own and not texts:
+        texts = [*own.SETTINGS]
+    args.settings = settings.parse_all(texts)
+    check_plan(args)
+
+
+def scripts(args):
+    return ((["-S"] if args.select_only else [])
+            + (["-N"] if args.skip_some_updates else [])
+            + [part for name in args.builtin or () for part in ("-b", name)]
+            + [part for name in args.file or () for part in ("-f", name)])
+
+
+def check_load(args):
+    if args.attach and (scripts(args) or args.init):
+        raise BenchError("--attach is without a load of ours: no -S, -N, -b,"
+                         " -f, --init")
+    if not args.attach and not scripts(args):
+        raise BenchError("which load? -S, -N, -b NAME, -f FILE; or --attach")
+    if args.dbname and "application_name" in args.dbname:
+        raise BenchError("application_name is used by us: leave it out of the"
+                         " conninfo")
+    if args.dbname and re.search(r"password\s*=|://[^/@]*:[^/@]*@", args.dbname):
+        raise BenchError("a password in the conninfo would be seen by all in the"
+                         " list of processes: use PGPASSWORD or .pgpass")
+    for name in args.file or ():
+        path = name.rpartition("@")[0] if "@" in name else name
+        if not (os.access(path, os.R_OK) or os.access(name, os.R_OK)):
+            raise BenchError(f"cannot read {path}")
+    if args.client < 1 or args.jobs < 1:
+        raise BenchError("-c and -j must be 1 at least")
+    args.jobs = min(args.jobs, args.client)
+    if args.init is not None and args.init < 1:
+        raise BenchError("--init needs a scale of 1 at least")
+    args.more = pgbench_load.split_options(args.pgbench_options)
+
+
+def check_plan(args):
+    for name in ("minutes", "slice", "settle", "rate"):
+        value = getattr(args, name)
+        if value is not None and (not math.isfinite(value) or value < 0):
+            raise BenchError(f"--{name} must be a number, and not negative")
+    if args.slice is None:
+        args.slice = (SLICE_SECONDS_ATTACHED if args.attach else
+                      SLICE_SECONDS_QUICK if args.quick else SLICE_SECONDS)
+    if args.slice < SLICE_LEAST:
+        raise BenchError(f"--slice must be {SLICE_LEAST} s at least")
+    if args.settle is None:
+        args.settle = (SETTLE_SECONDS_ATTACHED if args.attach
+                       else SETTLE_SECONDS)
+        if args.slice < 1.5 * SETTLE_SECONDS and not args.attach:
+            args.settle = args.slice / 2
+    if not 0 <= args.settle < args.slice:
+        raise BenchError("--settle must be shorter than --slice, and not"
+                         " negative")
+    if args.attach and args.settle < SETTLE_SECONDS:
+        raise BenchError("with --attach, --settle must be"
+                         f" {SETTLE_SECONDS:g} at least: sessions report once"
+                         " a second (idle ones after ten)")
+    if args.blocks is None and args.minutes is None and args.quick:
+        args.blocks = BLOCKS_QUICK
+    if args.blocks is None:
+        minutes = (args.minutes if args.minutes is not None else
+                   MINUTES_ATTACHED if args.attach else MINUTES)
+        each = len(args.settings) * args.slice
+        # one more is the warm-up
+        args.blocks = int(min(minutes * 60 / each, BLOCKS_MOST)) - 1
+        if args.blocks < 1:
+            raise BenchError(f"{minutes:g} minutes are too short for"
+                             f" {len(args.settings)} settings of"
+                             f" {args.slice:g} s, a block and one to warm up")
+    if not 1 <= args.blocks <= BLOCKS_MOST:
+        raise BenchError(f"--blocks must be 1 to {BLOCKS_MOST}")
+    if args.seed is None:
+        args.seed = int.from_bytes(os.urandom(3), "big")
+
+
+def pgbench_options(args):
+    result = [*scripts(args), "-M", args.protocol or "prepared"]
+    for name in args.define or ():
+        result += ["-D", name]
+    if args.rate is not None:
+        result += ["-R", f"{args.rate:g}"]
+    if args.scale is not None:
+        result += ["-s", str(args.scale)]
+    return result + args.more
+
+
+def configuration(args, database):
+    if args.attach:
+        load = "attached, all databases"
+    else:
+        load = (f"pgbench {' '.join(scripts(args) + args.more)},"
+                f" {args.client} clients")
+        load += f", -R {args.rate:g}" if args.rate else ""
+        load += f", -M {args.protocol}, database {database}"
+    return (f"{load}; {args.blocks} blocks of"
+            f" {args.slice:g} s slices, the first {args.settle:g} s of each"
+            f" thrown away; seed {args.seed}")
+
+
+def programs(args):
+    result = {}
+    for name in ("psql", "pgbench"):
+        places = ([Path(args.bindir) / name] if args.bindir else
+                  [shutil.which(name),
+                   paths.BUILD / "18" / "release" / "bin" / name])
+        found = next((str(place) for place in places
+                      if place and os.access(place, os.X_OK)), None)
+        if found is None:
+            raise BenchError(f"{name} is not in "
+                             f"{args.bindir or 'PATH'}: --bindir names its"
+                             " folder")
+        result[name] = found
+    return result
+
+
+def state_directory(args):
+    return args.state_dir or journal.default_directory()

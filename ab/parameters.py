@@ -1,0 +1,77 @@
+"""Which parameters of the server may be switched while it works for others."""
+
+from lib.paths import BenchError
+
+# By pg_settings.category: what decides how fast something is done, and not what is
+# done, who may do it, or what is left if it crashes.
+CATEGORIES = (
+    "Customized Options", "Lock Management", "Query Tuning /",
+    "Reporting and Logging / What to Log",
+    "Reporting and Logging / When to Log",
+    "Reporting and Logging / Process Title", "Resource Usage /",
+    "Statistics /", "Vacuuming /", "Write-Ahead Log / Checkpoints",
+    "Write-Ahead Log / Recovery", "Write-Ahead Log / Settings",
+)
+# In other categories, but of that kind
+ALSO = ("debug_parallel_query", "gin_fuzzy_search_limit",
+        "gin_pending_list_limit", "jit_expressions", "jit_tuple_deforming",
+        "synchronize_seqscans")
+# In these categories, but not of that kind
+NOT = {
+    "fsync": "a crash meanwhile would leave a corrupt cluster",
+    "full_page_writes": "a crash meanwhile would leave a corrupt cluster",
+    "synchronous_commit": "a crash meanwhile could lose what was committed",
+    "default_statistics_target": "statistics that are taken meanwhile would"
+                                 " stay",
+    "temp_file_limit": "it cancels the work of others",
+    "max_stack_depth": "it cancels the work of others, or crashes it",
+    "track_counts": "nothing could be measured meanwhile",
+    "track_activities": "nothing could be measured meanwhile",
+    "application_name": "it is used by us",
+    "pg_sweep.numa_affinity": "it is for processes that are yet to start",
+    "pg_sweep.numa_local_memory": "it is for processes that are yet to start",
+    "pg_sweep.numa_debug_node": "it is for tests",
+}
+CONTEXTS = {
+    "internal": "cannot be changed",
+    "postmaster": "can be changed by a restart only",
+    "backend": "is read when a session begins: those that run would not see"
+               " it",
+    "superuser-backend": "is read when a session begins: those that run would"
+                         " not see it",
+}
+# pg_settings.source of a value that ALTER SYSTEM cannot change
+OVERRIDDEN = {
+    "command line": "on the server's command line",
+    "override": "by the server itself",
+    "client": "by the options of this connection (PGOPTIONS?)",
+    "session": "in this session",
+    "global": "by ALTER ROLE ALL",
+    "database": "by ALTER DATABASE",
+    "user": "by ALTER ROLE",
+    "database user": "by ALTER ROLE IN DATABASE",
+}
+# What the planner decides by: a plan that a prepared statement has kept is not made
+# anew because one of these changes.
+PLANNING = ("Query Tuning /", "Resource Usage / Worker Processes")
+PLANNING_ALSO = ("debug_parallel_query", "effective_io_concurrency",
+                 "hash_mem_multiplier", "jit_expressions", "work_mem")
+
+
+def check(name, category, context, source):
+    """Refuse what is not for an experiment, or would have no effect."""
+    if context in CONTEXTS:
+        raise BenchError(f"{name} {CONTEXTS[context]}")
+    if name in NOT:
+        raise BenchError(f"{name} is not for an experiment: {NOT[name]}")
+    if not category.startswith(CATEGORIES) and name not in ALSO:
+        raise BenchError(f"{name} is not for an experiment: category"
+                         f" \"{category}\" may change what is done, or what"
+                         " is left, not just how fast it is done")
+    if source in OVERRIDDEN:
+        raise BenchError(f"{name} is set {OVERRIDDEN[source]}: ALTER SYSTEM"
+                         " would have no effect on the load")
+
+
+def is_planning(name, category):
+    return category.startswith(PLANNING) or name in PLANNING_ALSO

@@ -1,0 +1,128 @@
+"""What the user wants to compare: settings, each a name and values by key.
+
+    NAME: KEY=VALUE, KEY=VALUE, ...
+    batched, batch_size=8          a plain word is a strategy; no name: the text
+    NAME:                          everything as it was found
+
+A key that only some of the settings have is, in the others, as it was found."""
+
+import re
+from dataclasses import dataclass
+
+from lib.paths import BenchError
+
+STRATEGY = "strategy"
+LWLOCK_WAIT = "lwlock_policy"
+TRANCHE = "lwlock_policy."
+# Short for parameters of pg_sweep
+SHORT = {"batch_size": "pg_sweep.batch_size", "balance": "pg_sweep.balance",
+         "ring_eager_flush": "pg_sweep.ring_eager_flush"}
+# These two are switched by functions, which does not touch the configuration.
+RUNTIME = {"pg_sweep.strategy": STRATEGY, "pg_sweep.lwlock_policy": LWLOCK_WAIT}
+NAME = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*\Z")
+ITEM = re.compile(r"""\s*((?:'(?:[^']|'')*'|[^,'])*)\s*(,|\Z)""")
+# A name is one column of a table
+LONGEST_NAME = 40
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    values: dict
+
+
+def is_parameter(key):
+    """Set by ALTER SYSTEM, not by a function of pg_sweep."""
+    return not (key in (STRATEGY, LWLOCK_WAIT) or key.startswith(TRANCHE))
+
+
+def parse(text):
+    name, items = None, text
+    found = re.match(r"([^=,':]+):(.*)\Z", text, re.DOTALL)
+    if found:
+        name, items = found.group(1).strip(), found.group(2)
+    if "\n" in text or "\r" in text:
+        raise BenchError(f"setting {text!r}: a line break in it")
+    values = {}
+    for item in split(items, text):
+        key, value = key_and_value(item, text)
+        if key in values:
+            raise BenchError(f"setting {text!r}: {key} twice")
+        values[key] = value
+    if name is None and not values:
+        raise BenchError("a setting is empty: write \"NAME:\" for everything"
+                         " as it is now")
+    if name == "":
+        raise BenchError(f"setting {text!r}: no name before the colon")
+    name = name or items.strip()
+    if len(name) > LONGEST_NAME:
+        raise BenchError(f"setting {name!r}: give it a name of at most"
+                         f" {LONGEST_NAME} characters, as in"
+                         " \"NAME: KEY=VALUE\"")
+    return Setting(name, values)
+
+
+def split(items, text):
+    if not items.strip():
+        return
+    at = 0
+    while True:
+        found = ITEM.match(items, at)
+        if found is None:
+            raise BenchError(f"setting {text!r}: a quote is not closed")
+        if not found.group(1).strip():
+            raise BenchError(f"setting {text!r}: nothing between two commas")
+        yield found.group(1).strip()
+        if found.group(2) == "":
+            return
+        at = found.end()
+
+
+def key_and_value(item, text):
+    key, equals, value = item.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals:
+        key, value = STRATEGY, item
+    if value.startswith("'") and value.endswith("'") and len(value) > 1:
+        value = value[1:-1].replace("''", "'")
+    elif "'" in value:
+        raise BenchError(f"setting {text!r}: quote all of a value or nothing"
+                         " of it")
+    elif value == "":
+        raise BenchError(f"setting {text!r}: {key} has no value (an empty one"
+                         " is '')")
+    if key.startswith(TRANCHE):
+        # names of tranches are case-sensitive
+        tranche = key[len(TRANCHE):]
+        if not tranche:
+            raise BenchError(f"setting {text!r}: which tranche?")
+        return key, value
+    key = key.lower()
+    key = RUNTIME.get(key, SHORT.get(key, key))
+    if not NAME.match(key):
+        raise BenchError(f"setting {text!r}: {key!r} is no name of a"
+                         " parameter")
+    return key, value
+
+
+def parse_all(texts):
+    """Several; those of the same name get numbers, as an A/A has them."""
+    result = []
+    for text in texts:
+        setting = parse(text)
+        taken = {other.name for other in result}
+        name, number = setting.name, 1
+        while name in taken:
+            number += 1
+            name = f"{setting.name} ({number})"
+        result.append(Setting(name, setting.values))
+    if len(result) < 2:
+        raise BenchError("two settings at least are needed, as in --a stock"
+                         " --b batched")
+    return result
+
+
+def keys(settings):
+    """All keys, in the order in which they came."""
+    return list(dict.fromkeys(key for setting in settings
+                              for key in setting.values))

@@ -1,0 +1,265 @@
+/*-------------------------------------------------------------------------
+ *
+ * counts.c
+ *	  What each process counts of its waits for LWLocks, and adding it up.
+ *
+ * A process writes its own slot only, without locked instructions; who adds up
+ * reads all of them.  Nothing in a slot is ever set back: a reset remembers where
+ * the totals were.  Only the longest waits cannot be told apart by a difference,
+ * so each is noted with the number of resets before it.
+ *
+ * IDENTIFICATION
+ *	  extension/lwlock/counts.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "pg_sweep.h"
+#include "port/pg_bitutils.h"
+#include "storage/proc.h"
+
+/* The members of PgSweepLwlockCounts before longest_ns, which only grow */
+#define NUM_PLAIN	(offsetof(PgSweepLwlockCounts, longest_ns) / sizeof(uint64))
+
+StaticAssertDecl(NUM_PLAIN == 8, "counters are not the first members of PgSweepLwlockCounts");
+
+/* Knuth's multiplicative hash, scaled to 0 .. size - 1 */
+static inline uint32
+hash_key(uint32 key, uint32 size)
+{
+	return (uint32) (((uint64) (key * 0x9E3779B1U) * size) >> 32);
+}
+
+/*
+ * The slot of this process, which nobody has counted in yet.  Zeroed here and
+ * not at start: most slots of a server with many connections are never used.
+ */
+static void
+prepare_slot(PgSweepLwlockSlot *mine, PgSweepSlot *slot)
+{
+	memset(mine, 0, sizeof(PgSweepLwlockSlot));
+	pg_write_barrier();			/* pairs with add_slots() */
+	slot->has_waited = true;
+}
+
+/*
+ * Where this process counts waits for locks of a tranche in a mode.  NULL if it
+ * cannot: it has no PGPROC (any more).
+ */
+PgSweepLwlockCounts *
+pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
+{
+	/* contention comes in runs of one lock; a process keeps its slot for life */
+	static uint32 last_key = 0;
+	static PgSweepLwlockCounts *last = NULL;
+
+	uint32		key = pgsweep_lwlock_key(tranche, mode);
+	PgSweepSlot *slot;
+	PgSweepLwlockSlot *mine;
+	uint32		i;
+
+	if (PgSweepLwlock == NULL || MyProc == NULL ||
+		(uint32) MyProcNumber >= PgSweepLwlock->num_slots)
+		return NULL;
+	if (key == last_key)
+		return last;
+
+	slot = &PgSweep->slots[MyProcNumber].slot;
+	mine = &PgSweepLwlock->slots[MyProcNumber].slot;
+	if (!slot->has_waited)
+		prepare_slot(mine, slot);
+
+	last_key = key;
+	last = &mine->other;
+	i = hash_key(key, PGSWEEP_LWLOCK_ENTRIES);
+	for (int probes = 0; probes < PGSWEEP_LWLOCK_ENTRIES; probes++)
+	{
+		PgSweepLwlockEntry *entry = &mine->entries[i];
+
+		/* its counts are zero, so there is nothing to be published before it */
+		if (entry->key == 0)
+			entry->key = key;
+		if (entry->key == key)
+		{
+			last = &entry->counts;
+			break;
+		}
+		i = (i + 1) % PGSWEEP_LWLOCK_ENTRIES;
+	}
+	return last;
+}
+
+static inline int
+bucket(uint64 ns)
+{
+	uint64		us = ns / 1000;
+
+	if (us == 0)
+		return 0;
+	return Min(pg_leftmost_one_pos64(us) + 1, PGSWEEP_LWLOCK_BUCKETS - 1);
+}
+
+/*
+ * A wait has lasted for ns so far.  It was noted before when it had lasted for
+ * before_ns, if that is not 0.
+ */
+void
+pgsweep_lwlock_note_wait(PgSweepLwlockCounts *counts, uint64 before_ns, uint64 ns)
+{
+	uint32		epoch = *(volatile uint32 *) &PgSweepLwlock->epoch;
+
+	if (ns <= before_ns)
+		return;
+
+	counts->wait_ns += ns - before_ns;
+	if (before_ns != 0)
+		counts->histogram[bucket(before_ns)]--;
+	counts->histogram[bucket(ns)]++;
+
+	if (counts->longest_epoch != epoch)
+	{
+		counts->longest_ns = ns;
+		pg_write_barrier();		/* pairs with add_counts() */
+		counts->longest_epoch = epoch;
+	}
+	else if (ns > counts->longest_ns)
+		counts->longest_ns = ns;
+}
+
+/*
+ * Totals being made: entries[0] is "other".  where is a hash of the others, with
+ * numbers of entries; 0 = unused.
+ */
+typedef struct Totals
+{
+	PgSweepLwlockEntry *entries;	/* PGSWEEP_LWLOCK_BASE */
+	int			n;
+	uint16		where[PGSWEEP_LWLOCK_BASE * 2];
+} Totals;
+
+static PgSweepLwlockCounts *
+find_total(Totals *totals, uint32 key)
+{
+	uint32		i;
+
+	if (key == 0)
+		return &totals->entries[0].counts;
+
+	for (i = hash_key(key, lengthof(totals->where)); totals->where[i] != 0;
+		 i = (i + 1) % lengthof(totals->where))
+		if (totals->entries[totals->where[i]].key == key)
+			return &totals->entries[totals->where[i]].counts;
+
+	if (totals->n == PGSWEEP_LWLOCK_BASE)
+		return &totals->entries[0].counts;
+	totals->where[i] = totals->n;
+	memset(&totals->entries[totals->n], 0, sizeof(PgSweepLwlockEntry));
+	totals->entries[totals->n].key = key;
+	return &totals->entries[totals->n++].counts;
+}
+
+/*
+ * Begin with zero for each entry of the last reset, in the same order: so what
+ * found no place then finds none now, and is "other" in both.
+ */
+static void
+begin_totals(Totals *totals, PgSweepLwlockEntry *entries)
+{
+	memset(totals, 0, sizeof(Totals));
+	totals->entries = entries;
+	totals->n = 1;
+	memset(&entries[0], 0, sizeof(PgSweepLwlockEntry));
+	for (uint32 i = 1; i < PgSweepLwlock->nbase; i++)
+		(void) find_total(totals, PgSweepLwlock->base[i].key);
+}
+
+/*
+ * Add what a process has counted, which goes on being written: each number is
+ * read in one piece, but they need not fit to the last event.
+ */
+static void
+add_counts(PgSweepLwlockCounts *to, const volatile PgSweepLwlockCounts *from)
+{
+	const volatile uint64 *plain = (const volatile uint64 *) from;
+
+	for (int i = 0; i < NUM_PLAIN; i++)
+		((uint64 *) to)[i] += plain[i];
+	for (int i = 0; i < PGSWEEP_LWLOCK_BUCKETS; i++)
+		to->histogram[i] += from->histogram[i];
+
+	if (from->longest_epoch == PgSweepLwlock->epoch)
+	{
+		uint64		longest_ns;
+
+		pg_read_barrier();		/* pairs with pgsweep_lwlock_note_wait() */
+		longest_ns = from->longest_ns;
+		to->longest_ns = Max(to->longest_ns, longest_ns);
+	}
+}
+
+static void
+add_slots(Totals *totals)
+{
+	for (uint32 i = 0; i < PgSweepLwlock->num_slots; i++)
+	{
+		PgSweepLwlockSlot *slot = &PgSweepLwlock->slots[i].slot;
+
+		if (!*(volatile bool *) &PgSweep->slots[i].slot.has_waited)
+			continue;
+		pg_read_barrier();		/* pairs with prepare_slot() */
+		for (int k = 0; k < PGSWEEP_LWLOCK_ENTRIES; k++)
+		{
+			uint32		key = *(volatile uint32 *) &slot->entries[k].key;
+
+			if (key != 0)
+				add_counts(find_total(totals, key), &slot->entries[k].counts);
+		}
+		add_counts(&totals->entries[0].counts, &slot->other);
+	}
+}
+
+/*
+ * Since the last reset.  A wait that was noted before it and went on has left a
+ * bucket that it was counted in then.
+ */
+static void
+subtract_base(PgSweepLwlockCounts *to, const PgSweepLwlockCounts *base)
+{
+	for (int i = 0; i < NUM_PLAIN; i++)
+		((uint64 *) to)[i] -= ((const uint64 *) base)[i];
+	for (int i = 0; i < PGSWEEP_LWLOCK_BUCKETS; i++)
+		to->histogram[i] -= Min(base->histogram[i], to->histogram[i]);
+}
+
+/*
+ * Totals of all processes since the last reset.  There is room for
+ * PGSWEEP_LWLOCK_BASE of them; returns how many there are.  The first one, with
+ * key 0, is what found no place.  The caller holds PgSweep->lock.
+ */
+int
+pgsweep_lwlock_sum(PgSweepLwlockEntry *totals)
+{
+	Totals		sum;
+
+	begin_totals(&sum, totals);
+	add_slots(&sum);
+	for (uint32 i = 0; i < PgSweepLwlock->nbase; i++)
+		subtract_base(&totals[i].counts, &PgSweepLwlock->base[i].counts);
+	return sum.n;
+}
+
+/*
+ * Let them begin at zero.  The caller holds PgSweep->lock exclusively.
+ */
+void
+pgsweep_lwlock_reset(void)
+{
+	Totals		sum;
+
+	begin_totals(&sum, PgSweepLwlock->base);
+	add_slots(&sum);
+	PgSweepLwlock->nbase = sum.n;
+	PgSweepLwlock->epoch++;
+}

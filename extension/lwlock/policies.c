@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  Which tranche of LWLocks has which waiting policy.
+ *
+ * A byte a tranche in shared memory, and one for those without a policy of their
+ * own.  Each contended acquisition reads them without a lock, as every policy is
+ * a right one at any moment; so writing the byte is the switch.
+ *
+ * A tranche is known by its name, which only those processes have that have
+ * registered it; several tranches may have one name.  One of an id that is
+ * allocated later is not meant: it has the default.
+ *
+ * IDENTIFICATION
+ *	  extension/lwlock/policies.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "pg_sweep.h"
+#include "utils/wait_event.h"
+
+/* What core calls tranches that this process has no name of */
+#define UNKNOWN_TRANCHE		"extension"
+
+/*
+ * A slot for each process that may wait.
+ */
+Size
+pgsweep_lwlock_shmem_size(uint32 num_slots)
+{
+	StaticAssertStmt(offsetof(PgSweepLwlockShared, slots) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not begin at a cache line");
+	StaticAssertStmt(sizeof(PgSweepLwlockSlotPadded) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not end at a cache line");
+
+	return add_size(offsetof(PgSweepLwlockShared, slots),
+					mul_size(num_slots, sizeof(PgSweepLwlockSlotPadded)));
+}
+
+/*
+ * The slots are left as they are: see pgsweep_lwlock_counts().
+ */
+void
+pgsweep_lwlock_shmem_init(PgSweepLwlockShared *shared, uint32 num_slots)
+{
+	memset(shared, 0, offsetof(PgSweepLwlockShared, slots));
+	shared->default_policy = pgsweep_lwlock_policy;
+	shared->configured = pgsweep_lwlock_policy;
+	memset(shared->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, sizeof(shared->tranche_policy));
+	shared->num_slots = num_slots;
+	shared->nbase = 1;			/* "other" */
+}
+
+/*
+ * NULL if this process does not know the tranche.
+ */
+const char *
+pgsweep_tranche_name(uint16 tranche)
+{
+	const char *name = GetLWLockIdentifier(PG_WAIT_LWLOCK, tranche);
+
+	/* numbers of locks that are no more have no name at all */
+	if (name == NULL || strcmp(name, UNKNOWN_TRANCHE) == 0)
+		return NULL;
+	return name;
+}
+
+/*
+ * The policy in force, its own or the default.
+ */
+PgSweepLwlockPolicyId
+pgsweep_lwlock_policy_of(uint16 tranche)
+{
+	uint8		policy = PgSweepLwlock->tranche_policy[tranche];
+
+	return policy == PGSWEEP_LWLOCK_DEFAULT ? PgSweepLwlock->default_policy : policy;
+}
+
+/*
+ * Switch all tranches without a policy of their own.  Returns what they had.
+ */
+PgSweepLwlockPolicyId
+pgsweep_lwlock_set_default(PgSweepLwlockPolicyId policy, bool by_reload)
+{
+	PgSweepLwlockPolicyId before;
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+	before = PgSweepLwlock->default_policy;
+	PgSweepLwlock->default_policy = policy;
+	if (by_reload)
+		PgSweepLwlock->configured = policy;
+	LWLockRelease(PgSweep->lock);
+
+	if (policy != before)
+		ereport(DEBUG1,
+				(errmsg_internal("pg_sweep: LWLock wait policy \"%s\" is active, was \"%s\"",
+								 pgsweep_lwlock_policies[policy]->name,
+								 pgsweep_lwlock_policies[before]->name)));
+	return before;
+}
+
+/*
+ * Give all tranches of a name a policy of their own, or take it away from them
+ * (PGSWEEP_LWLOCK_DEFAULT).  Sets *before to what the first of them had.  Returns
+ * false if there is none.
+ */
+bool
+pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
+						   PgSweepLwlockPolicyId *before)
+{
+	bool		found = false;
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+	for (int id = 0; id < PGSWEEP_NUM_TRANCHES; id++)
+	{
+		const char *name = pgsweep_tranche_name(id);
+
+		if (name == NULL || strcmp(name, tranche) != 0)
+			continue;
+		if (!found)
+			*before = pgsweep_lwlock_policy_of(id);
+		found = true;
+		PgSweepLwlock->tranche_policy[id] = policy;
+	}
+	LWLockRelease(PgSweep->lock);
+	return found;
+}
+
+/*
+ * As pgsweep_apply_configuration(), which calls this, and by the same rules.
+ */
+void
+pgsweep_lwlock_apply_configuration(void)
+{
+	if (PgSweepLwlock != NULL && pgsweep_lwlock_policy != PgSweepLwlock->configured)
+		pgsweep_lwlock_set_default(pgsweep_lwlock_policy, true);
+}

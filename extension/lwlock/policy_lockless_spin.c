@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * lockless_spin.c
+ *	  Waiting policy "lockless_spin": try again for a while, then into the queue
+ *	  by one compare-and-swap.
+ *
+ * IDENTIFICATION
+ *	  extension/lwlock/policy_lockless_spin.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+
+static LWLockWaitStep
+lockless_spin_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
+{
+	if (!overdue && pgsweep_try_for_a_while(lock, mode))
+		return LW_STEP_DONE;
+	return pgsweep_acquire_or_queue(lock, mode, pgsweep_waitmode(mode, woken, overdue), overdue);
+}
+
+static LWLockWaitStep
+lockless_spin_acquire_or_wait(LWLock *lock, LWLockMode mode)
+{
+	if (pgsweep_try_for_a_while(lock, mode))
+		return LW_STEP_DONE;
+	return pgsweep_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
+}
+
+static LWLockWaitStep
+lockless_spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
+{
+	if (pgsweep_watch_for_a_while(lock, valptr, oldval))
+		return LW_STEP_DONE;
+	return pgsweep_queue_for_var(lock);
+}
+
+const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin = {
+	.name = "lockless_spin",
+	.acquire = lockless_spin_acquire,
+	.acquire_or_wait = lockless_spin_acquire_or_wait,
+	.wait_for_var = lockless_spin_wait_for_var,
+	.wake = pgsweep_lock_list_or_leave,
+};

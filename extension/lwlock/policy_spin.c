@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * spin.c
+ *	  Waiting policy "spin": try again for a while, then queue as core does.
+ *
+ * For locks that are held for less than a sleep and a wake-up take.  Tries take
+ * the lock away from those who sleep, so who wants it exclusively and was woken
+ * in vain does not go to the end of the queue, as with core, but to its front,
+ * and after a time the lock is reserved for him.
+ *
+ * IDENTIFICATION
+ *	  extension/lwlock/policy_spin.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+
+static LWLockWaitStep
+spin_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
+{
+	if (!overdue && pgsweep_try_for_a_while(lock, mode))
+		return LW_STEP_DONE;
+	if (pgsweep_waitmode(mode, woken, overdue) & LW_WAIT_FRONT)
+		return pgsweep_acquire_or_queue(lock, mode, mode | LW_WAIT_FRONT, overdue);
+	return LW_STEP_CORE;
+}
+
+static LWLockWaitStep
+spin_acquire_or_wait(LWLock *lock, LWLockMode mode)
+{
+	return pgsweep_try_for_a_while(lock, mode) ? LW_STEP_DONE : LW_STEP_CORE;
+}
+
+static LWLockWaitStep
+spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
+{
+	return pgsweep_watch_for_a_while(lock, valptr, oldval) ? LW_STEP_DONE : LW_STEP_CORE;
+}
+
+const PgSweepLwlockPolicy pgsweep_lwlock_spin = {
+	.name = "spin",
+	.acquire = spin_acquire,
+	.acquire_or_wait = spin_acquire_or_wait,
+	.wait_for_var = spin_wait_for_var,
+};

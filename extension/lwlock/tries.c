@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * tries.c
+ *	  Trying for a while to get a lock that is taken, and for how long.
+ *
+ * A try is a read of the state, which leaves its cache line shared, and a pause
+ * of the CPU; a compare-and-swap is made only when the lock was seen to be free.
+ *
+ * How many tries are worth it depends on how long the lock is held, so each
+ * process learns a bound per tranche: a success moves it towards twice what was
+ * needed, a failure takes a quarter of it away (the first as glibc's adaptive
+ * mutexes do, nptl/pthread_mutex_lock.c; there, failures raise it, too).  What is
+ * learnt is not shared: it is private memory that costs nothing to update, and a
+ * process that meets contention has learnt after a few dozen locks.
+ *
+ * IDENTIFICATION
+ *	  extension/lwlock/tries.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "storage/s_lock.h"
+
+/*
+ * The least bound, so that there are successes to learn from: below the cost of
+ * queueing alone.
+ */
+#define LEAST_TRIES		4
+
+/* After so many failures in a row, one attempt goes to the most tries again */
+#define FAILURES_BEFORE_PROBE	32
+
+/*
+ * Tranches whose ids are equal modulo this share a bound: all of core's have one
+ * of their own.
+ */
+#define NUM_BOUNDS		256
+
+typedef struct TryBound
+{
+	uint16		tries;			/* 0 = nothing learnt yet */
+	uint16		failures;		/* since the last success */
+} TryBound;
+
+static TryBound bounds[NUM_BOUNDS];
+
+/*
+ * How often to try this time.
+ */
+static int
+tries_allowed(TryBound *bound)
+{
+	int			most = pgsweep_lwlock_spin_tries;
+
+	if (bound->tries == 0)
+		bound->tries = Max(most / 4, 1);
+	if (bound->failures >= FAILURES_BEFORE_PROBE)
+	{
+		bound->failures = 0;
+		return most;
+	}
+	return Min(Max(bound->tries, LEAST_TRIES), most);
+}
+
+static void
+learn(TryBound *bound, int tries, bool success)
+{
+	if (success)
+	{
+		int			wish = Min(2 * tries + 2 * LEAST_TRIES, pgsweep_lwlock_spin_tries);
+
+		bound->tries += (wish - (int) bound->tries) / 8;
+		bound->failures = 0;
+	}
+	else
+	{
+		bound->tries -= bound->tries / 4;
+		bound->failures++;
+	}
+	bound->tries = Max(bound->tries, 1);
+}
+
+/*
+ * Returns true if the lock was acquired.
+ */
+bool
+pgsweep_try_for_a_while(LWLock *lock, LWLockMode mode)
+{
+	const uint64 taken = mode == LW_EXCLUSIVE ? LW_LOCK_MASK : LW_VAL_EXCLUSIVE;
+	TryBound   *bound = &bounds[lock->tranche % NUM_BOUNDS];
+	int			allowed = tries_allowed(bound);
+	uint64		state;
+
+	for (int tries = 0; tries < allowed; tries++)
+	{
+		state = pg_atomic_read_u64(LWLockState(lock));
+
+		/* it goes to somebody else next: nothing to be learnt from */
+		if (state & LW_FLAG_RESERVED)
+			return false;
+
+		if ((state & taken) == 0 &&
+			pg_atomic_compare_exchange_u64(LWLockState(lock), &state,
+										   state + (mode == LW_EXCLUSIVE ?
+													LW_VAL_EXCLUSIVE : LW_VAL_SHARED)))
+		{
+#ifdef LOCK_DEBUG
+			if (mode == LW_EXCLUSIVE)
+				lock->owner = MyProc;
+#endif
+			learn(bound, tries, true);
+			return true;
+		}
+		SPIN_DELAY();
+	}
+
+	learn(bound, allowed, false);
+	return false;
+}
+
+/*
+ * Returns true if the lock was seen without an exclusive holder, or the variable
+ * with another value than oldval.
+ */
+bool
+pgsweep_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
+{
+	TryBound   *bound = &bounds[lock->tranche % NUM_BOUNDS];
+	int			allowed = tries_allowed(bound);
+
+	for (int tries = 0; tries < allowed; tries++)
+	{
+		if ((pg_atomic_read_u64(LWLockState(lock)) & LW_VAL_EXCLUSIVE) == 0 ||
+			pg_atomic_read_u64(valptr) != oldval)
+		{
+			learn(bound, tries, true);
+			return true;
+		}
+		SPIN_DELAY();
+	}
+
+	learn(bound, allowed, false);
+	return false;
+}

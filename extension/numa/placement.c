@@ -1,0 +1,378 @@
+/*-------------------------------------------------------------------------
+ *
+ * placement.c
+ *	  Which pieces of shared memory belong on which NUMA node, and putting them
+ *	  there when the server starts.
+ *
+ * The pieces of each partition are its blocks and its buffer descriptors; the
+ * PGPROCs, and the arrays for fast-path locks that go with them, are divided
+ * by numa/affinity.c.  The blocks have not been touched when this runs: all that
+ * is needed is to tell the kernel.  Descriptors and PGPROCs have been set up by
+ * core already and are moved.
+ *
+ * What cannot be done is said, and the server starts without.
+ *
+ * IDENTIFICATION
+ *	  extension/numa/placement.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/twophase.h"
+#include "miscadmin.h"
+#include "pg_sweep.h"
+#include "portability/instr_time.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/proc.h"
+
+/* Of this server; set at start and inherited */
+static bool procs_hooked = false;	/* we choose PGPROCs */
+static bool procs_divided = false;	/* among the nodes */
+
+/*
+ * Does a huge page hold a buffer that is in use?  If so, it has been given out.
+ * Nobody knows that of a page whose buffers have all become free again.
+ */
+static bool
+block_page_in_use(const char *page, Size page_size)
+{
+	Size		offset = page - BufferBlocks;
+	int			end = Min((offset + page_size + BLCKSZ - 1) / BLCKSZ, NBuffers);
+
+	for (int i = offset / BLCKSZ; i < end; i++)
+		if (pg_atomic_read_u32(&GetBufferDescriptor(i)->state) & BM_TAG_VALID)
+			return true;
+	return false;
+}
+
+/*
+ * An array that is cut into pieces.
+ */
+typedef struct PlacedArray
+{
+	const char *what;
+	char	   *start;
+	Size		element;		/* bytes */
+	int			n;				/* elements */
+	bool		touched;
+} PlacedArray;
+
+/*
+ * Where the piece that begins with element i begins: at the page boundary that
+ * is nearest, so that a page that two pieces share belongs to the one that has
+ * more of it; but not before the first and not after the last page that lies
+ * wholly inside of the array.
+ */
+static char *
+cut_array(const PlacedArray *array, int i, Size page_size)
+{
+	char	   *first = (char *) TYPEALIGN(page_size, array->start);
+	char	   *end = (char *) TYPEALIGN_DOWN(page_size, array->start + array->n * array->element);
+	char	   *cut = (char *) TYPEALIGN_DOWN(page_size, array->start + i * array->element + page_size / 2);
+
+	if (end < first || i == 0)
+		return first;
+	if (i == array->n)
+		return end;
+	return Max(first, Min(cut, end));
+}
+
+/*
+ * The elements first .. end - 1.
+ */
+static PgSweepPiece *
+add_piece(PgSweepPiece *pieces, int *n, const PlacedArray *array,
+		  int owner, int node, int first, int end)
+{
+	PgSweepPiece *piece = &pieces[(*n)++];
+	Size		page_size = pgsweep_shmem_page_size();
+
+	piece->what = array->what;
+	piece->owner = owner;
+	piece->node = node;
+	piece->start = cut_array(array, first, page_size);
+	piece->size = cut_array(array, end, page_size) - piece->start;
+	piece->touched = array->touched;
+	piece->page_in_use = NULL;
+	return piece;
+}
+
+static void
+add_buffers(PgSweepPiece *pieces, int *n, int owner, int node, int first, int end)
+{
+	const PlacedArray blocks = {PGSWEEP_PIECE_BLOCKS, BufferBlocks, BLCKSZ, NBuffers, false};
+	const PlacedArray descriptors = {"descriptors", (char *) BufferDescriptors,
+	sizeof(BufferDescPadded), NBuffers, true};
+
+	add_piece(pieces, n, &blocks, owner, node, first, end)->page_in_use = block_page_in_use;
+	add_piece(pieces, n, &descriptors, owner, node, first, end);
+}
+
+static int
+num_procs(void)
+{
+	return MaxBackends + NUM_AUXILIARY_PROCS + max_prepared_xacts;
+}
+
+/*
+ * The PGPROCs first .. end - 1.
+ */
+static void
+add_procs(PgSweepPiece *pieces, int *n, int node, int first, int end)
+{
+	const PGPROC *p = ProcGlobal->allProcs;
+	const PlacedArray procs = {"procs", (char *) p, sizeof(PGPROC), num_procs(), true};
+	const PlacedArray locks = {"fast-path locks", (char *) p[0].fpLockBits,
+	(char *) p[1].fpLockBits - (char *) p[0].fpLockBits, num_procs(), true};
+
+	add_piece(pieces, n, &procs, -1, node, first, end);
+	add_piece(pieces, n, &locks, -1, node, first, end);
+}
+
+/* Two for each partition, and two for each run of PGPROCs of a node */
+#define MAX_PIECES	(2 * PGSWEEP_MAX_PARTITIONS + 2 * PGSWEEP_PROC_KINDS * PGSWEEP_MAX_NODES)
+
+/*
+ * All pieces, each with the node that it is meant for under this placement.
+ * Buffers are told apart by partition under any, but for "interleave" when it is
+ * put into force (whole): pages go round over partitions, too.
+ */
+static PgSweepPiece *
+make_pieces(PgSweepPlacement placement, bool whole, int *n)
+{
+	PgSweepPiece *pieces = palloc(MAX_PIECES * sizeof(PgSweepPiece));
+	int			first = 0;
+
+	*n = 0;
+	if (whole)
+		add_buffers(pieces, n, -1, PGSWEEP_NODE_INTERLEAVED, 0, NBuffers);
+	for (uint32 i = 0; !whole && i < PgSweep->num_partitions; i++)
+	{
+		PgSweepPartition *part = &PgSweep->parts[i];
+
+		add_buffers(pieces, n, i,
+					placement == PGSWEEP_PLACEMENT_PARTITION ? part->node :
+					placement == PGSWEEP_PLACEMENT_INTERLEAVE ? PGSWEEP_NODE_INTERLEAVED :
+					PGSWEEP_NODE_DEFAULT,
+					part->first_buffer, part->first_buffer + part->num_buffers);
+	}
+
+	if (placement == PGSWEEP_PLACEMENT_PARTITION && procs_divided)
+	{
+		for (int i = 1; i <= num_procs(); i++)
+			if (i == num_procs() || pgsweep_proc_node(i) != pgsweep_proc_node(first))
+			{
+				add_procs(pieces, n, pgsweep_proc_node(first), first, i);
+				first = i;
+			}
+	}
+	else
+		add_procs(pieces, n, PGSWEEP_NODE_DEFAULT, 0, num_procs());
+
+	Assert(*n <= MAX_PIECES);
+	return pieces;
+}
+
+/*
+ * The pieces as they are meant to be now.
+ */
+PgSweepPiece *
+pgsweep_pieces(int *n)
+{
+	return make_pieces(PgSweep->placement.effective, false, n);
+}
+
+/*
+ * What pg_sweep.numa_placement comes to on this machine.  If that is less than
+ * was asked for, the note says why.
+ */
+static PgSweepPlacement
+resolve_placement(PgSweepPlacementStatus *status)
+{
+	const PgSweepTopology *t = &pgsweep_topology;
+
+	if (status->configured == PGSWEEP_PLACEMENT_OFF)
+		return PGSWEEP_PLACEMENT_OFF;
+
+	/* that "auto" does nothing on one node is not worth a note */
+	if (t->faked)
+		strlcpy(status->note, "the NUMA nodes are not real (pg_sweep.numa_debug_nodes)",
+				sizeof(status->note));
+	else if (t->nnodes == 1 && t->note[0] != '\0')
+		strlcpy(status->note, t->note, sizeof(status->note));
+	else if (t->nnodes == 1 && status->configured != PGSWEEP_PLACEMENT_AUTO)
+		strlcpy(status->note, "the machine has one NUMA node", sizeof(status->note));
+	if (t->faked || t->nnodes == 1)
+		return PGSWEEP_PLACEMENT_OFF;
+
+	if (status->configured != PGSWEEP_PLACEMENT_AUTO)
+		return status->configured;
+	if (PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active)) == PGSWEEP_PARTITIONED)
+		return PGSWEEP_PLACEMENT_PARTITION;
+	return PGSWEEP_PLACEMENT_INTERLEAVE;
+}
+
+/*
+ * What one can do about an error of the system calls for NUMA, or NULL.
+ */
+const char *
+pgsweep_kernel_hint(int error)
+{
+	switch (error)
+	{
+		case EPERM:
+			return "In a container, the capability SYS_NICE or another seccomp profile may be needed.";
+		case ENOSYS:
+			return "Kernel and server must have been built with NUMA support.";
+		case ENOMEM:
+		case EIO:
+			return "The nodes may not have enough free memory, or not enough free huge pages.";
+		default:
+			return NULL;
+	}
+}
+
+/*
+ * Put all pieces on their nodes; all or none.  Adds up the bytes of the whole
+ * pages.  Returns 0 or errno.
+ */
+static int
+place_pieces(PgSweepPiece *pieces, int n, Size page_size,
+			 uint64 *buffer_bytes, uint64 *other_bytes)
+{
+	for (int i = 0; i < n; i++)
+	{
+		uint64		npages;
+		int			error;
+
+		if (pieces[i].node == PGSWEEP_NODE_DEFAULT)
+			continue;
+		error = pgsweep_place_piece(&pieces[i], page_size);
+		if (error != 0)
+		{
+			/* what has been moved stays there, but nothing more goes there */
+			for (int k = 0; k < i; k++)
+			{
+				pieces[k].node = PGSWEEP_NODE_DEFAULT;
+				pieces[k].touched = false;
+				(void) pgsweep_place_piece(&pieces[k], page_size);
+			}
+			return error;
+		}
+
+		(void) pgsweep_whole_pages(&pieces[i], page_size, &npages);
+		*(pieces[i].touched ? other_bytes : buffer_bytes) += npages * page_size;
+	}
+	return 0;
+}
+
+/*
+ * Divide the PGPROCs, if the server lets us choose them; else what has been
+ * divided would not be found again.
+ */
+static void
+divide_procs(PgSweepPlacementStatus *status)
+{
+	if (!procs_hooked)
+	{
+		snprintf(status->note, sizeof(status->note), "PGPROCs are where they were: %s",
+				 pgsweep_has_proc_placement() ? "another library chooses them" :
+				 pgsweep_proc_placement_note());
+		return;
+	}
+	pgsweep_spread_procs();
+	procs_divided = true;
+}
+
+static void
+report_placement(const PgSweepPlacementStatus *status, Size page_size,
+				 uint64 buffer_bytes, uint64 other_bytes)
+{
+	if (status->error != 0)
+	{
+		const char *hint = pgsweep_kernel_hint(status->error);
+
+		errno = status->error;
+		ereport(WARNING,
+				(errmsg("pg_sweep could not place shared memory on NUMA nodes: %m"),
+				 errdetail("The server goes on as with pg_sweep.numa_placement = off."),
+				 hint ? errhint("%s", hint) : 0));
+	}
+	else if (status->effective == PGSWEEP_PLACEMENT_OFF)
+	{
+		/* that there really is one node only is no reason to warn */
+		bool		forbidden = pgsweep_topology.note[0] != '\0' &&
+			status->configured != PGSWEEP_PLACEMENT_AUTO;
+
+		if (status->note[0] != '\0')
+			ereport(forbidden ? WARNING : LOG,
+					(errmsg("pg_sweep.numa_placement = %s has no effect: %s",
+							pgsweep_placement_name(status->configured), status->note)));
+	}
+	else
+		ereport(LOG,
+				(errmsg("pg_sweep placed " UINT64_FORMAT " kB of buffers and " UINT64_FORMAT " kB of other shared memory on %u NUMA nodes (%s, pages of %zu kB) in %.3f ms",
+						buffer_bytes / 1024, other_bytes / 1024,
+						pgsweep_topology.nnodes,
+						pgsweep_placement_name(status->effective),
+						page_size / 1024, status->usec / 1000.0),
+				 status->note[0] != '\0' ? errdetail_internal("%s", status->note) : 0));
+}
+
+/*
+ * Put shared memory where pg_sweep.numa_placement wants it, and say so in
+ * PgSweep->placement and in the log.
+ *
+ * Called when shared memory has just been made, by whoever made it: nobody else
+ * has touched it, or can.
+ */
+void
+pgsweep_place(void)
+{
+	PgSweepPlacementStatus *status = &PgSweep->placement;
+	PgSweepPlacement wish;
+	PgSweepPiece *pieces;
+	Size		page_size = pgsweep_shmem_page_size();
+	uint64		buffer_bytes = 0;
+	uint64		other_bytes = 0;
+	int			n;
+	instr_time	start;
+	instr_time	end;
+
+	if (IsUnderPostmaster)
+		return;					/* EXEC_BACKEND: all is done */
+
+	memset(status, 0, sizeof(*status));
+	status->configured = pgsweep_numa_placement;
+	procs_hooked = pgsweep_install_proc_placement();
+	procs_divided = false;
+
+	INSTR_TIME_SET_CURRENT(start);
+	wish = resolve_placement(status);
+	if (wish != PGSWEEP_PLACEMENT_OFF)
+	{
+		if (wish == PGSWEEP_PLACEMENT_PARTITION)
+			divide_procs(status);
+		pieces = make_pieces(wish, wish == PGSWEEP_PLACEMENT_INTERLEAVE, &n);
+		status->error = place_pieces(pieces, n, page_size, &buffer_bytes, &other_bytes);
+		pfree(pieces);
+
+		if (status->error == 0)
+			status->effective = wish;
+		else
+		{
+			errno = status->error;
+			snprintf(status->note, sizeof(status->note), "%m");
+		}
+		if (status->error == 0 && buffer_bytes == 0)
+			snprintf(status->note, sizeof(status->note),
+					 "no partition has most of a page of %zu kB", page_size / 1024);
+	}
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	status->usec = wish != PGSWEEP_PLACEMENT_OFF ? INSTR_TIME_GET_MICROSEC(end) : 0;
+
+	report_placement(status, page_size, buffer_bytes, other_bytes);
+}

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * views_numa.c
+ *	  The SQL function that asks the kernel where pages of shared memory are.
+ *
+ * That takes a system call for each thousand pages, and maps every page that
+ * exists into this process, which is why it is a view of its own.  What it
+ * found of the buffers is kept for pg_sweep_nodes.
+ *
+ * IDENTIFICATION
+ *	  extension/numa/views.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "pg_sweep.h"
+#include "sql.h"
+
+PG_FUNCTION_INFO_V1(pg_sweep_get_numa_residence);
+
+/*
+ * Pages of pieces of the same kind, partition and wanted node.
+ */
+typedef struct ResidenceGroup
+{
+	const PgSweepPiece *piece;	/* one of them */
+	Size		page_size;
+	uint64		on_node[PGSWEEP_MAX_NODE_IDS];
+	uint64		untouched;
+} ResidenceGroup;
+
+static bool
+same_group(const PgSweepPiece *a, const PgSweepPiece *b)
+{
+	return strcmp(a->what, b->what) == 0 && a->owner == b->owner && a->node == b->node;
+}
+
+static void
+store_row(ReturnSetInfo *rsinfo, const ResidenceGroup *group, int node_id, uint64 pages)
+{
+	const PgSweepPiece *piece = group->piece;
+	Row			row = {0};
+
+	if (pages == 0)
+		return;
+
+	put_text(&row, piece->what);
+	if (piece->owner >= 0)
+		put(&row, Int32GetDatum(piece->owner));
+	else
+		put_null(&row);
+	if (node_id >= 0)
+		put(&row, Int32GetDatum(node_id));
+	else
+		put_null(&row);
+	if (piece->node >= 0)
+		put(&row, Int32GetDatum(pgsweep_topology.node_id[piece->node]));
+	else
+		put_null(&row);
+	put_int8(&row, group->page_size);
+	put_int8(&row, pages);
+	put_int8(&row, pages * group->page_size);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
+}
+
+/*
+ * Keep what was found of the buffers.
+ */
+static void
+remember_residence(const uint64 *block_bytes)
+{
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+	for (uint32 node = 0; node < pgsweep_topology.nnodes; node++)
+		PgSweep->resident_buffers[node] =
+			block_bytes[pgsweep_topology.node_id[node]] / BLCKSZ;
+	PgSweep->resident_at = GetCurrentTimestamp();
+	LWLockRelease(PgSweep->lock);
+}
+
+/*
+ * Behind view pg_sweep_numa_residence; a row for each kind of memory, partition and
+ * node that has pages of it.
+ */
+Datum
+pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	uint64		block_bytes[PGSWEEP_MAX_NODE_IDS] = {0};
+	ResidenceGroup *group;
+	PgSweepPiece *pieces;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (pgsweep_state() != PGSWEEP_STATE_OK)
+		return (Datum) 0;
+
+	pieces = pgsweep_pieces(&n);
+	group = palloc(sizeof(ResidenceGroup));
+
+	for (int i = 0; i < n; i++)
+	{
+		if (pieces[i].what == NULL)
+			continue;			/* has been in a group */
+
+		memset(group, 0, sizeof(*group));
+		group->piece = &pieces[i];
+		group->page_size = pgsweep_shmem_page_size();
+
+		for (int k = i; k < n; k++)
+		{
+			int			error;
+
+			if (pieces[k].what == NULL || !same_group(&pieces[i], &pieces[k]))
+				continue;
+			error = pgsweep_query_piece(&pieces[k], group->page_size,
+										group->on_node, &group->untouched);
+			if (error != 0)
+			{
+				const char *hint = pgsweep_kernel_hint(error);
+
+				errno = error;
+				ereport(ERROR,
+						(errcode(ERRCODE_SYSTEM_ERROR),
+						 errmsg("could not ask the kernel where shared memory is: %m"),
+						 hint ? errhint("%s", hint) : 0));
+			}
+			if (k > i)
+				pieces[k].what = NULL;
+		}
+
+		for (int id = 0; id < PGSWEEP_MAX_NODE_IDS; id++)
+		{
+			store_row(rsinfo, group, id, group->on_node[id]);
+			if (strcmp(pieces[i].what, PGSWEEP_PIECE_BLOCKS) == 0)
+				block_bytes[id] += group->on_node[id] * group->page_size;
+		}
+		store_row(rsinfo, group, -1, group->untouched);
+	}
+
+	remember_residence(block_bytes);
+	return (Datum) 0;
+}

@@ -1,0 +1,266 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats.c
+ *	  Adding up what the slots have counted, and resetting it.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/counts.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "pg_sweep.h"
+#include "ring/ring.h"
+#include "sweep/counts.h"
+#include "sweep/sweep.h"
+#include "utils/timestamp.h"
+
+/*
+ * Those beyond are zeroes.  A process that has just come may be missed.
+ */
+static inline uint32
+slots_used(void)
+{
+	return *(volatile uint32 *) &PgSweep->slots_used;
+}
+
+/*
+ * totals += sign * counters, for one strategy
+ */
+void
+pgsweep_add_counters(PgSweepCounters *totals, const PgSweepCounters *counters, int sign)
+{
+	uint64	   *to = (uint64 *) totals;
+	const volatile uint64 *from = (const volatile uint64 *) counters;
+
+	for (int i = 0; i < PGSWEEP_NUM_COUNTERS; i++)
+		to[i] += sign * from[i];
+}
+
+/*
+ * Sums over all slots, of all processes that ever had them, for each
+ * strategy.  Slots go on being written meanwhile, so the sums of two counters
+ * need not fit to the last event.
+ */
+void
+pgsweep_sum_counters(PgSweepCounters *totals)
+{
+	memset(totals, 0, PGSWEEP_NUM_STRATEGIES * sizeof(PgSweepCounters));
+
+	for (uint32 i = 0; i < slots_used(); i++)
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+			pgsweep_add_counters(&totals[s], &PgSweep->slots[i].slot.counters[s], 1);
+}
+
+/*
+ * One slot at one moment: what its owner counts in partitions and by strategy
+ * belongs together.
+ */
+typedef struct SlotCopy
+{
+	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
+	PgSweepItinerary itinerary;
+	PgSweepPartCounters parts[PGSWEEP_MAX_PARTITIONS];
+} SlotCopy;
+
+/* memcpy() may read a counter in pieces */
+static void
+copy_counters(void *to, const void *from, Size size)
+{
+	for (Size i = 0; i < size / sizeof(uint64); i++)
+		((uint64 *) to)[i] = ((const volatile uint64 *) from)[i];
+}
+
+/* After so many tries, each of which is a microsecond at most, sleep a while */
+#define COPY_TRIES_AT_ONCE	100
+
+/*
+ * An owner that is stopped in the middle is not waited for (10 ms); what is read
+ * of it then can be a lease wrong.
+ */
+#define COPY_TRIES			110
+
+/*
+ * Copy a slot while its owner goes on counting.  If a lease was noted meanwhile,
+ * once more.  Each counter of the present lease may be an event ahead of another.
+ */
+static void
+read_slot(const PgSweepSlot *slot, SlotCopy *copy)
+{
+	const volatile uint32 *version = &slot->itinerary.version;
+
+	for (int tries = 1;; tries++)
+	{
+		uint32		before = *version;
+
+		pg_read_barrier();		/* pairs with the last of pgsweep_note_lease() */
+		copy_counters(copy->parts, pgsweep_part_counters(slot),
+					  PgSweep->num_partitions * sizeof(PgSweepPartCounters));
+		copy_counters(&copy->itinerary, &slot->itinerary, sizeof(copy->itinerary));
+		copy_counters(copy->counters, slot->counters, sizeof(copy->counters));
+		pg_read_barrier();		/* pairs with the first of pgsweep_note_lease() */
+
+		if ((before % 2 == 0 && *version == before) || tries == COPY_TRIES)
+			return;
+		if (tries > COPY_TRIES_AT_ONCE)
+			pg_usleep(1000);
+	}
+}
+
+static inline uint64
+since(uint64 now, uint64 then)
+{
+	return now > then ? now - then : 0;
+}
+
+/*
+ * Add a slot's counters of partitions, what its present lease has given included.
+ */
+static void
+add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
+{
+	const PgSweepItinerary *it = &copy->itinerary;
+	const PgSweepCounters *count = &copy->counters[PGSWEEP_PARTITIONED];
+	uint64		requests = since(count->allocations, it->noted_allocations);
+	uint64		found = since(requests, since(count->failed, it->noted_failed));
+	uint64		evictions = since(count->evictions, it->noted_evictions);
+
+	if (!it->noting)
+		return;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		totals[i].requests += copy->parts[i].requests;
+		totals[i].redirected_out += copy->parts[i].redirected_out;
+		totals[i].allocations += copy->parts[i].allocations;
+		totals[i].redirected_in += copy->parts[i].redirected_in;
+		totals[i].local += copy->parts[i].local;
+		totals[i].evictions += copy->parts[i].evictions;
+	}
+
+	totals[it->home].requests += requests;
+	totals[it->target].allocations += found;
+	totals[it->target].evictions += evictions;
+	if (it->home != it->target)
+	{
+		totals[it->home].redirected_out += found;
+		totals[it->target].redirected_in += found;
+	}
+	if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
+		totals[it->target].local += found;
+}
+
+/*
+ * Sums over all slots, for each partition; since the server started.  An
+ * allocation under way counts where its process' last lease was, and moves to
+ * where it is served; so a sum can be a few short of an earlier one.
+ */
+void
+pgsweep_sum_partitions(PgSweepPartCounters *totals)
+{
+	memset(totals, 0, PgSweep->num_partitions * sizeof(PgSweepPartCounters));
+
+	for (uint32 i = 0; i < slots_used(); i++)
+	{
+		const PgSweepSlot *slot = &PgSweep->slots[i].slot;
+		SlotCopy	copy;
+
+		if (!*(const volatile bool *) &slot->itinerary.noting)
+			continue;			/* has never had a lease of a partition */
+		read_slot(slot, &copy);
+		add_partitions(totals, &copy);
+	}
+}
+
+/*
+ * Allocations made by strategies of ours since the server started.  Those of
+ * "stock" are left out: core counts them itself.  Never decreases.
+ */
+uint64
+pgsweep_allocations_total(void)
+{
+	uint64		total = 0;
+
+	for (uint32 i = 0; i < slots_used(); i++)
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+			if (s != PGSWEEP_STOCK)
+				total += *(volatile uint64 *) &PgSweep->slots[i].slot.counters[s].allocations;
+	return total;
+}
+
+/*
+ * Count from zero again, as far as views show it.  The counters themselves are
+ * their owners' and go on growing; what is remembered is where they were.
+ * Returns the time of the reset before.
+ */
+TimestampTz
+pgsweep_reset(void)
+{
+	TimestampTz before;
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+
+	before = PgSweep->stats_reset;
+	PgSweep->stats_reset = GetCurrentTimestamp();
+	memset(PgSweep->base, 0, sizeof(PgSweep->base));
+	memset(PgSweep->part_base, 0, sizeof(PgSweep->part_base));
+	for (uint32 i = 0; i < slots_used(); i++)
+	{
+		PgSweepSlot *slot = &PgSweep->slots[i].slot;
+		SlotCopy	copy;
+
+		/* all of them from one look at the slot, so that the views agree */
+		read_slot(slot, &copy);
+		memcpy(slot->base, copy.counters, sizeof(slot->base));
+		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+			pgsweep_add_counters(&PgSweep->base[s], &copy.counters[s], 1);
+		add_partitions(PgSweep->part_base, &copy);
+	}
+	PgSweep->core_ticks_base = pgsweep_core_ticks();
+	memset(PgSweep->switches, 0, sizeof(PgSweep->switches));
+	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));
+	if (PgSweepLwlock)
+		pgsweep_lwlock_reset();
+	if (pgsweep_has_ring_flush())
+		pgsweep_ring_reset_counts();
+
+	LWLockRelease(PgSweep->lock);
+	return before;
+}
+
+/*
+ * What the views show of one strategy.  The caller holds PgSweepShared->lock
+ * and has the totals of pgsweep_sum_counters().
+ */
+void
+pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
+					   PgSweepStrategyStats *stats)
+{
+	PgSweepStrategyId active = PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active));
+
+	stats->counters = totals[id];
+	pgsweep_add_counters(&stats->counters, &PgSweep->base[id], -1);
+	pgsweep_strategies[id]->position(&stats->hand, &stats->passes);
+	stats->switches = PgSweep->switches[id];
+	stats->active_usec = PgSweep->active_usec[id];
+	if (id == active)
+		stats->active_usec += GetCurrentTimestamp() -
+			Max(PgSweep->active_since, PgSweep->stats_reset);
+
+	if (id == PGSWEEP_STOCK)
+	{
+		/*
+		 * Core moves its hand by one fetch-add a tick, and counts each
+		 * allocation by another one.
+		 */
+		stats->looked_at = pgsweep_core_ticks() - PgSweep->core_ticks_base;
+		stats->shared_atomics = stats->looked_at + stats->counters.allocations;
+	}
+	else
+	{
+		stats->looked_at = pgsweep_looked_at(&stats->counters);
+		stats->shared_atomics = stats->counters.leases;
+	}
+}

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats.h
+ *	  What stats.c tells views.c.
+ *
+ * extension/sweep/counts.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_STATS_H
+#define PGSWEEP_STATS_H
+
+#include "pg_sweep.h"
+
+/* One strategy, since the last reset */
+typedef struct PgSweepStrategyStats
+{
+	PgSweepCounters counters;	/* "stock": allocations only */
+	uint64		looked_at;
+	uint64		shared_atomics; /* atomic read-modify-writes of lines that
+								 * every allocation may write */
+	int			hand;			/* buffer id, not since the reset */
+	uint64		passes;			/* since the server started */
+	uint64		switches;
+	int64		active_usec;
+} PgSweepStrategyStats;
+
+extern void pgsweep_add_counters(PgSweepCounters *totals,
+								 const PgSweepCounters *counters, int sign);
+extern TimestampTz pgsweep_reset(void);
+extern void pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
+								   PgSweepStrategyStats *stats);
+
+#endif							/* PGSWEEP_STATS_H */

@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * auto.c
+ *	  Which strategy suits this machine?
+ *
+ * Decided anew each time that "auto" is asked for: at start, by a reload that
+ * changes pg_sweep.strategy, and by pg_sweep_set_strategy('auto').
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/strategy_auto.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sweep/sweep.h"
+
+/*
+ * One hand in leases is enough for so many CPUs of one node; see batch.h for
+ * the arithmetic.  With more, even one node is several groups of cores that
+ * share a cache, and partitions keep a hand within a group.  Not measured: no
+ * such machine was at hand.
+ */
+#define PGSWEEP_AUTO_ONE_HAND_CPUS	64
+
+/*
+ * The strategy that a wish stands for.  reason is set to what "auto" decided by,
+ * "" for any other wish.
+ */
+PgSweepStrategyId
+pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
+{
+	uint32		nnodes = pgsweep_topology.nnodes;
+	uint32		ncpus = PgSweep->ncpus;
+
+	reason[0] = '\0';
+	if (wish != PGSWEEP_AUTO)
+		return wish;
+
+	if (PgSweep->num_partitions == 1)
+	{
+		snprintf(reason, size, "batched: there is only one partition");
+		return PGSWEEP_BATCHED;
+	}
+	if (nnodes > 1)
+	{
+		snprintf(reason, size, "partitioned: %u NUMA nodes%s", nnodes,
+				 pgsweep_topology.faked ? " (not real)" : "");
+		return PGSWEEP_PARTITIONED;
+	}
+	if (ncpus > PGSWEEP_AUTO_ONE_HAND_CPUS)
+	{
+		snprintf(reason, size, "partitioned: one NUMA node, but %u CPUs (more than %d)",
+				 ncpus, PGSWEEP_AUTO_ONE_HAND_CPUS);
+		return PGSWEEP_PARTITIONED;
+	}
+	snprintf(reason, size, "batched: one NUMA node, and %u CPUs (no more than %d)",
+			 ncpus, PGSWEEP_AUTO_ONE_HAND_CPUS);
+	return PGSWEEP_BATCHED;
+}

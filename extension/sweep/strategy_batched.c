@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * batched.c
+ *	  Strategy "batched": one hand for the whole pool, taken in leases.
+ *
+ * After Mlodgenski and Burd, "Batched clock sweep to reduce cross-socket
+ * atomic contention" (pgsql-hackers, 2026).  Different from it: the hand is a
+ * 64-bit ticket, leases expire, allocations are counted in per-backend slots,
+ * and a buffer costs at most one compare-and-swap.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/strategy_batched.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sweep/walk.h"
+
+static PgSweepPartition *
+batched_choose(PgSweepSlot *slot, uint32 pinned_run)
+{
+	return &PgSweep->pool;
+}
+
+static BufferDesc *
+batched_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
+{
+	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweep->pool,
+						batched_choose);
+}
+
+static void
+batched_position(int *hand, uint64 *passes)
+{
+	pgsweep_hand_position(&PgSweep->pool, hand, passes);
+}
+
+static bool
+batched_lru_scan(struct WritebackContext *wb_context, bool fresh,
+				 uint32 recent_alloc, int max_pages, int *wrote)
+{
+	static PgSweepLruState lru = PGSWEEP_LRU_INIT;
+
+	if (fresh)
+		lru.valid = false;
+	pgsweep_lru_begin(&lru, &PgSweep->pool, recent_alloc);
+	pgsweep_lru_clean(&lru, &PgSweep->pool, wb_context, max_pages, wrote);
+	return pgsweep_lru_end(&lru, &PgSweep->pool);
+}
+
+const PgSweepStrategyRoutine pgsweep_batched_strategy = {
+	.name = "batched",
+	.position = batched_position,
+	.get_victim = batched_get_victim,
+	.lru_scan = batched_lru_scan,
+};

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * stock.c
+ *	  Strategy "stock": core's own freelist and clock sweep.
+ *
+ * Every call is left to core.  It is here to be switched back to, and as the
+ * baseline of every comparison on a running server.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/strategy_stock.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/bufmgr.h"
+#include "sweep/sweep.h"
+
+static void
+stock_position(int *hand, uint64 *passes)
+{
+	uint64		ticks = pgsweep_core_ticks();
+
+	*hand = (int) (ticks % NBuffers);
+	*passes = ticks / NBuffers;
+}
+
+const PgSweepStrategyRoutine pgsweep_stock_strategy = {
+	.name = "stock",
+	.position = stock_position,
+};

@@ -1,0 +1,106 @@
+/*-------------------------------------------------------------------------
+ *
+ * switch.c
+ *	  Making another strategy the active one, under load.
+ *
+ * One word in shared memory says which strategy is active; every allocation
+ * reads it once.  Writing it is the switch: no backend is stopped or
+ * signalled.  A backend in the middle of an allocation finishes it the old way,
+ * which is safe because all strategies keep the rules of the buffer header.
+ * The generation in the same word makes every lease of before out of date.
+ *
+ * Each strategy keeps its own hand and goes on from where it left it: usage
+ * counts, which say what may go, belong to the buffers and not to a hand.
+ *
+ * Two can switch: pg_sweep_set_strategy(), in any backend, and the background
+ * writer when a reload has changed pg_sweep.strategy.  The later one wins; a
+ * reload that does not change the parameter does not undo the function.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/switch.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "miscadmin.h"
+#include "pg_sweep.h"
+#include "sweep/sweep.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+/*
+ * Make a strategy active, or the one that "auto" stands for.  Returns the one
+ * that was.  If it is active already, nothing changes but the reason that "auto"
+ * gives: not the generation, nor who is said to have set it.
+ */
+PgSweepStrategyId
+pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
+{
+	char		reason[sizeof(PgSweep->reason)];
+	PgSweepStrategyId to = pgsweep_resolve_strategy(wish, reason, sizeof(reason));
+	char	   *role = NULL;
+	uint64		active;
+	PgSweepStrategyId from;
+
+	/* look it up before taking the lock: it may read a catalog */
+	if (by == PGSWEEP_SET_BY_FUNCTION)
+		role = GetUserNameFromId(GetUserId(), true);
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+
+	active = pgsweep_read_u64(&PgSweep->active);
+	from = PGSWEEP_ACTIVE_ID(active);
+	if (by == PGSWEEP_SET_BY_RELOAD)
+		PgSweep->configured = wish;
+	strlcpy(PgSweep->reason, reason, sizeof(PgSweep->reason));
+
+	if (to != from)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+
+		PgSweep->active_usec[from] +=
+			now - Max(PgSweep->active_since, PgSweep->stats_reset);
+		PgSweep->active_since = now;
+		PgSweep->switches[to]++;
+		PgSweep->set_by = by;
+		namestrcpy(&PgSweep->set_by_role, role ? role : "");
+
+		pg_atomic_write_u64(&PgSweep->active,
+							PGSWEEP_ACTIVE(PGSWEEP_ACTIVE_GENERATION(active) + 1, to));
+	}
+
+	LWLockRelease(PgSweep->lock);
+
+	/*
+	 * Nobody takes from core's freelist from here on.  What would be left on
+	 * it would be in use when "stock" is switched back to, which would then
+	 * pop and discard it, buffer by buffer under the list's spinlock.
+	 */
+	if (from == PGSWEEP_STOCK && to != PGSWEEP_STOCK)
+		StrategyEmptyFreelist();
+
+	if (to != from)
+		ereport(DEBUG1,
+				(errmsg_internal("pg_sweep: strategy \"%s\" is active, was \"%s\"",
+								 pgsweep_strategies[to]->name,
+								 pgsweep_strategies[from]->name)));
+	return from;
+}
+
+/*
+ * Bring shared memory up to the parameters of this process, if those have
+ * changed since they were applied last.  Only the background writer calls
+ * this, so that it needs no lock to see that nothing has changed.
+ */
+void
+pgsweep_apply_configuration(void)
+{
+	if (pgsweep_strategy != PgSweep->configured)
+		pgsweep_switch(pgsweep_strategy, PGSWEEP_SET_BY_RELOAD);
+	if ((uint32) pgsweep_batch_size != PgSweep->batch_configured)
+		pgsweep_set_batch_configured(pgsweep_batch_size);
+	pgsweep_lwlock_apply_configuration();
+}

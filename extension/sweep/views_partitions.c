@@ -1,0 +1,217 @@
+/*-------------------------------------------------------------------------
+ *
+ * views_partitions.c
+ *	  SQL functions that show partitions, NUMA nodes and the balance of both.
+ *
+ * They show what is in shared memory.  What asks the kernel is in views_numa.c.
+ * Without pg_sweep in the server they return no rows.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/views_partitions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "pg_sweep.h"
+#include "sweep/partitions.h"
+#include "sql.h"
+
+PG_FUNCTION_INFO_V1(pg_sweep_get_partitions);
+PG_FUNCTION_INFO_V1(pg_sweep_get_nodes);
+PG_FUNCTION_INFO_V1(pg_sweep_get_flows);
+
+static void
+store_row(FunctionCallInfo fcinfo, Row *row)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->nulls);
+}
+
+/*
+ * to += from - base.  A sum can be short of an earlier one, and so of the base
+ * (pgsweep_sum_partitions).
+ */
+static void
+add_since(PgSweepPartCounters *to, const PgSweepPartCounters *from,
+		  const PgSweepPartCounters *base)
+{
+	uint64	   *t = (uint64 *) to;
+	const uint64 *f = (const uint64 *) from;
+	const uint64 *b = (const uint64 *) base;
+
+	for (int i = 0; i < sizeof(*to) / sizeof(uint64); i++)
+		t[i] += f[i] - Min(b[i], f[i]);
+}
+
+static int
+kernel_node(uint32 partition)
+{
+	return pgsweep_topology.node_id[PgSweep->parts[partition].node];
+}
+
+/*
+ * Behind view pg_sweep_partitions; a row a partition.
+ */
+Datum
+pg_sweep_get_partitions(PG_FUNCTION_ARGS)
+{
+	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
+	PgSweepPartCounters since[PGSWEEP_MAX_PARTITIONS] = {0};
+	double		life[PGSWEEP_MAX_PARTITIONS];
+	TimestampTz now = GetCurrentTimestamp();
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (pgsweep_state() != PGSWEEP_STATE_OK)
+		return (Datum) 0;
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	pgsweep_sum_partitions(totals);
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		add_since(&since[i], &totals[i], &PgSweep->part_base[i]);
+		life[i] = pgsweep_life_expectancy(i, totals[i].evictions, now);
+	}
+	LWLockRelease(PgSweep->lock);
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		PgSweepPartition *part = &PgSweep->parts[i];
+		Row			row = {0};
+		int			hand;
+		uint64		passes;
+
+		pgsweep_hand_position(part, &hand, &passes);
+		put(&row, Int32GetDatum(i));
+		put(&row, Int32GetDatum(kernel_node(i)));
+		put(&row, Int32GetDatum(part->first_buffer));
+		put(&row, Int32GetDatum(part->num_buffers));
+		put(&row, Int32GetDatum(hand));
+		put_int8(&row, passes);
+		put_int8(&row, since[i].requests);
+		put_int8(&row, since[i].redirected_out);
+		put_int8(&row, since[i].allocations);
+		put_int8(&row, since[i].redirected_in);
+		put_int8(&row, since[i].local);
+		put_int8(&row, since[i].evictions);
+		if (isnan(life[i]))
+			put_null(&row);
+		else
+			put_interval(&row, (int64) (life[i] * USECS_PER_SEC));
+		store_row(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * One node of pg_sweep_nodes: what its partitions have counted.
+ */
+static void
+put_node(Row *row, uint32 node, const PgSweepPartCounters *since)
+{
+	PgSweepPartCounters sum = {0};
+	static const PgSweepPartCounters zero = {0};
+	uint32		partitions = 0;
+	uint64		buffers = 0;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		if (PgSweep->parts[i].node != node)
+			continue;
+		add_since(&sum, &since[i], &zero);
+		partitions++;
+		buffers += PgSweep->parts[i].num_buffers;
+	}
+
+	put(row, Int32GetDatum(pgsweep_topology.node_id[node]));
+	put(row, Int32GetDatum(pgsweep_topology.node_cpus[node]));
+	put(row, Int32GetDatum(partitions));
+	put_int8(row, buffers);
+	if (PgSweep->resident_at == 0)
+	{
+		put_null(row);
+		put_null(row);
+	}
+	else
+	{
+		put_int8(row, PgSweep->resident_buffers[node]);
+		put(row, TimestampTzGetDatum(PgSweep->resident_at));
+	}
+	put_int8(row, sum.requests);
+	put_int8(row, sum.allocations);
+	put_int8(row, sum.local);
+}
+
+/*
+ * Behind view pg_sweep_nodes; a row a node.
+ */
+Datum
+pg_sweep_get_nodes(PG_FUNCTION_ARGS)
+{
+	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
+	PgSweepPartCounters since[PGSWEEP_MAX_PARTITIONS] = {0};
+	Row			rows[PGSWEEP_MAX_NODES] = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (pgsweep_state() != PGSWEEP_STATE_OK)
+		return (Datum) 0;
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	pgsweep_sum_partitions(totals);
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		add_since(&since[i], &totals[i], &PgSweep->part_base[i]);
+	for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
+		put_node(&rows[i], i, since);
+	LWLockRelease(PgSweep->lock);
+
+	for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
+		store_row(fcinfo, &rows[i]);
+	return (Datum) 0;
+}
+
+/*
+ * Behind view pg_sweep_flows; a row for each partition and each that takes some
+ * of its requests.
+ */
+Datum
+pg_sweep_get_flows(PG_FUNCTION_ARGS)
+{
+	PgSweepFlowRow *rows;
+	uint32		n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (pgsweep_state() != PGSWEEP_STATE_OK)
+		return (Datum) 0;
+
+	n = PgSweep->num_partitions;
+	rows = palloc(n * sizeof(PgSweepFlowRow));
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	memcpy(rows, PgSweep->plan.rows, n * sizeof(PgSweepFlowRow));
+	LWLockRelease(PgSweep->lock);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		uint32		before = 0;
+
+		for (uint32 k = 0; k < rows[i].n; k++)
+		{
+			uint32		target = rows[i].target[k];
+			Row			row = {0};
+
+			put(&row, Int32GetDatum(i));
+			put(&row, Int32GetDatum(target));
+			put(&row, Int32GetDatum(kernel_node(i)));
+			put(&row, Int32GetDatum(kernel_node(target)));
+			put(&row, Float8GetDatum((double) (rows[i].upto[k] - before) / PGSWEEP_FLOW_UNIT));
+			put(&row, Int32GetDatum(pgsweep_topology.distance[PgSweep->parts[i].node][PgSweep->parts[target].node]));
+			store_row(fcinfo, &row);
+			before = rows[i].upto[k];
+		}
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,495 @@
+/*-------------------------------------------------------------------------
+ *
+ * cache.c
+ *	  What an access to a line of shared memory costs.
+ *
+ * A line has an owner, who may read and write it, or sharers, who may read it.
+ * Everybody else has to ask for it.  Requests are served in the order in which
+ * they come, so each knows at once when it will be served: a line keeps only
+ * the state after the last request, and the CPUs that are to have it before
+ * that remember when (their windows).  A transfer is thus one event, the end
+ * of the wait.
+ *
+ * README.md says what is modelled, and why.
+ *
+ * sim/engine/cache.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+
+#include "engine.h"
+#include "sharers.h"
+
+static bool migratory;
+static SimTime reach;			/* until a request is with who has the line */
+
+static SimMachine machine;
+static SimTime hit_cost[4];
+static SimTime transfer[5];		/* by distance */
+static uint32_t llc_lines;		/* 0 = no limit */
+static uint32_t *group_traffic; /* lines brought into a group so far */
+
+void
+sim_cache_setup(void)
+{
+	int			groups = 0;
+
+	machine = *sim_machine();
+	hit_cost[SIM_LOAD] = machine.load_hit;
+	hit_cost[SIM_STORE] = machine.store_hit;
+	hit_cost[SIM_RMW] = machine.rmw_hit;
+	hit_cost[SIM_CAS] = machine.cas_hit;
+	transfer[SAME_CORE] = machine.latency_same_core;
+	transfer[SAME_GROUP] = machine.latency_group;
+	transfer[SAME_NODE] = machine.latency_node;
+	transfer[SAME_SOCKET] = machine.latency_socket;
+	transfer[OTHER_SOCKET] = machine.latency_other_socket;
+	migratory = sim_config_int("migratory", 0, 1, 0);
+	reach = sim_config_int("reach_ps", 0, SIM_MS, 0);
+	llc_lines = Min(machine.llc_bytes / SIM_CACHE_LINE, INT32_MAX);
+	for (int i = 0; i < sim_ncpus_all; i++)
+		groups = Max(groups, sim_cpu_table[i].group + 1);
+	if (groups > SIM_MAX_GROUPS)
+		sim_fail("machine: more than %d groups", SIM_MAX_GROUPS);
+	group_traffic = calloc(groups, sizeof(*group_traffic));
+	if (group_traffic == NULL)
+		sim_fail("out of memory");
+}
+
+/* ---- distances ---- */
+
+static SimTime
+memory_latency(const SimCpu *cpu, uint32_t line)
+{
+	int			home = sim_home_node(line);
+
+	if (home == cpu->node)
+		return machine.memory_local;
+	return home / machine.nodes_per_socket == cpu->socket ?
+		machine.memory_socket : machine.memory_other;
+}
+
+/* ---- windows ---- */
+
+static SimWindow *
+find_window(SimCpu *cpu, uint32_t line)
+{
+	for (int i = 0; i < SIM_WINDOWS; i++)
+		if (cpu->windows[i].line == line + 1)
+			return &cpu->windows[i];
+	return NULL;
+}
+
+/*
+ * How long a CPU keeps a line: keep_ps on average.  What is in its pipeline is
+ * not the same each time, and if it were, a loop that just fits or just does
+ * not would be decided by a picosecond.
+ */
+static SimTime
+draw_keep(void)
+{
+	if (sim_jitter == 0)
+		return machine.keep_ps;
+	return machine.keep_ps / 2 +
+		((machine.keep_ps * (SimTime) (sim_random_step(&sim_me->random) >> 16)) >> 16);
+}
+
+static SimWindow *
+add_window(SimCpu *cpu, uint32_t line, bool exclusive, SimTime served, SimTime from)
+{
+	SimWindow  *window = find_window(cpu, line);
+
+	if (window == NULL)
+		window = &cpu->windows[cpu->next_window++ % SIM_WINDOWS];
+	window->line = line + 1;
+	window->exclusive = exclusive;
+	window->served = served;
+	window->from = from;
+	window->until = from + draw_keep();
+	return window;
+}
+
+/* ---- the last-level cache ---- */
+
+/*
+ * Has so much come into the cache of the group that touched the line last that it
+ * is in memory only?
+ */
+static inline bool
+is_evicted(const SimLine *line)
+{
+	return llc_lines != 0 &&
+		(uint32_t) (group_traffic[line->touched_by] - line->touched) > llc_lines;
+}
+
+static inline void
+touch(SimLine *line, const SimCpu *at)
+{
+	line->touched = group_traffic[at->group];
+	line->touched_by = at->group;
+}
+
+void
+sim_cache_traffic(int cpu, int64_t bytes)
+{
+	group_traffic[sim_cpu_table[cpu].group] += bytes / SIM_CACHE_LINE;
+}
+
+/* ---- requests ---- */
+
+/*
+ * It is busy until then, if it was not so already.
+ */
+static void
+account(SimLine *line, SimTime start, SimTime until)
+{
+	SimCounts  *counts = &sim_counts[line->region];
+
+	counts->transfers++;
+	counts->busy += Max(until - Max(start, line->free_at), 0);
+	line->free_at = Max(line->free_at, until);
+}
+
+/*
+ * Time for which lines are to be busy after now, by region: it has been counted,
+ * as what is asked for is, but is not over.
+ */
+void
+sim_busy_after(SimTime now, int64_t *busy)
+{
+	int64_t		n = sim_lines_used();
+
+	for (int64_t i = 0; i < n; i++)
+		if (sim_lines[i].free_at > now)
+			busy[sim_lines[i].region] += sim_lines[i].free_at - now;
+}
+
+/*
+ * The owner goes on with the line until the request is there.
+ */
+static void
+keep_until(const SimLine *line, SimTime when)
+{
+	SimCpu	   *cpu = &sim_cpu_table[line->owner - 1];
+	SimWindow  *window = find_window(cpu, line - sim_lines);
+
+	if (window == NULL)
+	{
+		window = add_window(cpu, line - sim_lines, true, 0, 0);
+		window->until = 0;
+	}
+	window->until = Max(window->until, when);
+}
+
+/*
+ * When a CPU that asks for the line can be served.  Threads of a core have its
+ * cache in common, so one need not wait until the other has no more use for it.
+ */
+static SimTime
+service_begins(const SimLine *line, SimCpu *me)
+{
+	if (line->owner != 0 && sim_cpu_table[line->owner - 1].core == me->core)
+	{
+		SimWindow  *window = find_window(&sim_cpu_table[line->owner - 1], line - sim_lines);
+		SimTime		start = sim_me->clock;
+
+		if (window != NULL && line->owner - 1 != me - sim_cpu_table)
+		{
+			start = Max(start, window->from);
+			window->until = Min(window->until, start);
+		}
+		return start;
+	}
+	if (reach != 0 && line->owner != 0 && !is_evicted(line))
+		keep_until(line, sim_me->clock + reach);
+	return Max(sim_me->clock + (line->owner != 0 || line->nsharers != 0 ? reach : 0), line->free_at);
+}
+
+/*
+ * Ask for the line to write it.  Returns when it comes.
+ */
+static SimTime
+request_exclusive(SimLine *line, int cpu)
+{
+	SimCpu	   *me = &sim_cpu_table[cpu];
+	uint32_t	number = line - sim_lines;
+	SimTime		start = service_begins(line, me);
+	SimTime		latency = 0;
+	SimWindow  *window;
+
+	if (line->owner != 0)
+	{
+		const SimCpu *owner = &sim_cpu_table[line->owner - 1];
+
+		latency = is_evicted(line) ?
+			memory_latency(me, number) : transfer[distance(me, owner)];
+	}
+	else if (line->nsharers != 0)
+	{
+		bool		shares = is_sharer(line, cpu);
+
+		if (line->nsharers > shares)
+		{
+			Distance	nearest;
+			Distance	farthest;
+
+			sim_sharer_distances(line, cpu, &nearest, &farthest);
+			latency = transfer[farthest];
+		}
+		if (!shares && is_evicted(line))
+			latency = Max(latency, memory_latency(me, number));
+		sim_clear_sharers(line);
+	}
+	else
+		latency = memory_latency(me, number);
+
+	group_traffic[me->group]++;
+	touch(line, me);
+	line->owner = cpu + 1;
+	line->from_writer = line->written;
+	line->written = false;
+	window = add_window(me, number, true, start, start + latency);
+	account(line, start, window->until);
+	line->free_at = line->read_at = window->until;
+	return start + latency;
+}
+
+/*
+ * Is a reader given the line for itself?  On some machines, yes, if the owner has
+ * written it, since who reads what another has written will most likely write it,
+ * too; or if the owner has it for that reason, and is not done with it yet.
+ */
+static inline bool
+migrates(const SimLine *line)
+{
+	return migratory && (line->written || (line->from_writer && sim_me->clock < line->free_at));
+}
+
+/*
+ * Ask for the line to read it.  Readers that wait are served together: by the
+ * nearest sharer, if all of them have it by then, else by who had it alone.
+ */
+static SimTime
+request_shared(SimLine *line, int cpu)
+{
+	SimCpu	   *me = &sim_cpu_table[cpu];
+	uint32_t	number = line - sim_lines;
+	SimTime		start;
+	SimTime		latency;
+
+	if (line->owner == 0 && line->nsharers == 0)
+		return request_exclusive(line, cpu);	/* nobody has it: why share */
+
+	if (line->owner != 0)
+	{
+		if (is_evicted(line))
+		{
+			line->owner = 0;
+			return request_exclusive(line, cpu);
+		}
+		if (migrates(line))
+			return request_exclusive(line, cpu);
+		start = service_begins(line, me);
+		latency = transfer[distance(me, &sim_cpu_table[line->owner - 1])];
+		line->read_at = start;
+		sim_add_sharer(line, line->owner - 1);
+		line->owner = 0;
+	}
+	else
+	{
+		start = Max(sim_me->clock + reach, line->read_at);
+		latency = transfer[distance(me, &sim_cpu_table[first_sharer(line)])];
+		if (start >= line->free_at)
+		{
+			Distance	nearest;
+			Distance	farthest;
+
+			sim_sharer_distances(line, cpu, &nearest, &farthest);
+			latency = transfer[nearest];
+		}
+		if (is_evicted(line) && latency > machine.memory_local)
+			latency = memory_latency(me, number);
+	}
+	sim_add_sharer(line, cpu);
+	group_traffic[me->group]++;
+	touch(line, me);
+	add_window(me, number, false, start, start + latency);
+	account(line, start, start + latency);
+	return start + latency;
+}
+
+/*
+ * The fiber goes on when the line is there.
+ */
+static void
+wait_until(SimLine *line, SimTime when)
+{
+	SimTime		wait = when - sim_me->clock;
+
+	if (wait <= 0)
+		return;
+	sim_me->stall += wait;
+	sim_counts[line->region].stall += wait;
+	sim_me->clock = when;
+	if (when > sim_limit)
+		sim_yield();
+}
+
+/*
+ * A locked instruction, or a fence, ends when all stores before it have.
+ */
+static void
+drain_stores(void)
+{
+	if (sim_me->drained_at > sim_me->clock)
+		wait_until(&sim_lines[sim_me->draining], sim_me->drained_at);
+}
+
+void
+sim_fence(void)
+{
+	drain_stores();
+	sim_me->clock += machine.rmw_hit;
+}
+
+/*
+ * The transfer begins at served, and the line is there from then on.  A store goes
+ * to the store buffer while that lasts; but not before it begins, because its
+ * value is in memory when the hook returns, and those who are served before must
+ * not see it.  All else waits until the line is there.
+ */
+static void
+arrives(SimLine *line, SimAccess what, SimTime served, SimTime when)
+{
+	if (what == SIM_STORE)
+	{
+		if (when > sim_me->drained_at)
+		{
+			sim_me->drained_at = when;
+			sim_me->draining = line - sim_lines;
+		}
+		wait_until(line, served);
+	}
+	else
+		wait_until(line, when);
+}
+
+/* A request of this CPU's has made a window: there is when it was served */
+static void
+request_to_write(SimLine *line, SimAccess what, int cpu)
+{
+	SimTime		when = request_exclusive(line, cpu);
+
+	arrives(line, what, find_window(&sim_cpu_table[cpu], line - sim_lines)->served, when);
+}
+
+static void
+miss(SimLine *line, SimAccess what, int cpu)
+{
+	SimCpu	   *me = &sim_cpu_table[cpu];
+	SimWindow  *window = find_window(me, line - sim_lines);
+
+	if (window != NULL && sim_me->clock <= window->until &&
+		(window->exclusive || what == SIM_LOAD))
+	{
+		if (what != SIM_LOAD)
+			line->from_writer = true;	/* who has asked for it since gets that */
+		arrives(line, what, window->served, window->from);
+		return;
+	}
+	if (what == SIM_LOAD)
+	{
+		if (is_sharer(line, cpu))
+		{
+			if (llc_lines == 0)
+				return;
+			if (!is_evicted(line))
+			{
+				touch(line, me);
+				return;
+			}
+			wait_until(line, sim_me->clock + memory_latency(me, line - sim_lines));
+			group_traffic[me->group]++;
+			touch(line, me);
+			return;
+		}
+		wait_until(line, request_shared(line, cpu));
+		return;
+	}
+	request_to_write(line, what, cpu);
+}
+
+/*
+ * It is ours, but may be still on its way: prefetched, or wanted by a store.
+ */
+static void
+await_own(SimLine *line, SimAccess what, int cpu)
+{
+	SimWindow  *window = find_window(&sim_cpu_table[cpu], line - sim_lines);
+
+	if (window != NULL && sim_me->clock < window->from)
+		arrives(line, what, window->served, window->from);
+}
+
+/*
+ * An access that is not known to be a hit, or not known to be this fiber's turn.
+ */
+void
+sim_access_slow(SimLine *line, SimAccess what)
+{
+	int			cpu = sim_me->cpu - 1;
+
+	if (what >= SIM_RMW)
+		drain_stores();
+	if (line->fiber != sim_me->number)
+	{
+		if (sim_me->clock > sim_limit)
+			sim_yield();
+		if (line->fiber != 0 && what != SIM_LOAD)
+			sim_fail("fiber %d writes what only fiber %d may: region %s",
+					 sim_self(), line->fiber - 1, sim_region_of(line->region));
+	}
+	cpu = sim_me->cpu - 1;
+	if (line->owner != cpu + 1)
+		miss(line, what, cpu);
+	else if (is_evicted(line))
+	{
+		line->owner = 0;
+		request_to_write(line, what, cpu);
+	}
+	else
+	{
+		touch(line, &sim_cpu_table[cpu]);
+		if (sim_me->clock < line->free_at)
+			await_own(line, what, cpu);
+	}
+	if (what != SIM_LOAD && line->owner == cpu + 1)
+		line->written = true;
+	sim_me->clock += hit_cost[what];
+}
+
+void
+sim_prefetch_for_write(const volatile void *address)
+{
+	size_t		offset = (const volatile char *) address - (volatile char *) sim_arena;
+	SimLine    *line;
+	int			cpu;
+
+	if (offset >= SIM_ARENA_BYTES)
+		return;
+	line = &sim_lines[offset >> SIM_LINE_SHIFT];
+	if (line->region == 0)
+		return;					/* outside of anything */
+	(void) sim_now();
+	if (sim_me->clock > sim_limit)
+		sim_yield();
+	cpu = sim_me->cpu - 1;
+	if (line->owner != cpu + 1)
+	{
+		SimWindow  *window = find_window(&sim_cpu_table[cpu], line - sim_lines);
+
+		if (window == NULL || !window->exclusive || sim_me->clock > window->until)
+			(void) request_exclusive(line, cpu);
+	}
+}

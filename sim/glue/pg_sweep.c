@@ -1,0 +1,232 @@
+/*-------------------------------------------------------------------------
+ *
+ * pg_sweep.c
+ *	  What stands in for the rest of the extension, and its strategies as those
+ *	  of the simulator.
+ *
+ * sim/glue/pg_sweep.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "glue/glue.h"
+#include "lwlock/lwlock.h"
+#include "miscadmin.h"
+#include "restated/core.h"
+#include "ring/ring.h"
+#include "storage/proc.h"
+#include "sweep/partitions.h"
+#include "sweep/sweep.h"
+
+/* ---- parameters, as guc.c has them ---- */
+
+SIM_COMMON int pgsweep_strategy = PGSWEEP_STOCK;
+SIM_COMMON int pgsweep_batch_size = 0;
+SIM_COMMON int pgsweep_partitions = 0;
+SIM_COMMON bool pgsweep_balance = true;
+SIM_COMMON int pgsweep_numa_debug_node = -1;
+
+/* ---- the machine ---- */
+
+SIM_COMMON PgSweepTopology pgsweep_topology;
+
+uint32
+pgsweep_current_cpu(void)
+{
+	return sim_cpu() % sim_cpus();	/* the background writer's is beyond them */
+}
+
+Size
+pgsweep_shmem_page_size(void)
+{
+	return 4096;
+}
+
+/*
+ * Distances as firmware gives them: the local one is 10, others in proportion to
+ * the latency of memory.
+ */
+static uint8
+distance(int a, int b)
+{
+	const SimMachine *machine = sim_machine();
+	SimTime		far = machine->memory_other;
+
+	if (a == b)
+		return PGSWEEP_DISTANCE_LOCAL;
+	if (a / machine->nodes_per_socket == b / machine->nodes_per_socket)
+		far = machine->memory_socket;
+	return Max(PGSWEEP_DISTANCE_LOCAL + 1,
+			   Min(254, PGSWEEP_DISTANCE_LOCAL * far / Max(machine->memory_local, 1)));
+}
+
+static void
+make_topology(void)
+{
+	PgSweepTopology *t = &pgsweep_topology;
+
+	t->nnodes = sim_nodes();
+	t->ncpus = t->cpu_limit = sim_cpus();
+	if (t->nnodes > PGSWEEP_MAX_NODES)
+		sim_fail("pg_sweep knows up to %d nodes", PGSWEEP_MAX_NODES);
+	if (t->ncpus > PGSWEEP_MAX_CPUS)
+		sim_fail("pg_sweep knows up to %d CPUs", PGSWEEP_MAX_CPUS);
+	for (uint32 cpu = 0; cpu < t->ncpus; cpu++)
+	{
+		t->cpu_node[cpu] = sim_node_of_cpu(cpu);
+		t->cpu_rank[cpu] = t->node_cpus[t->cpu_node[cpu]]++;
+	}
+	for (uint32 a = 0; a < t->nnodes; a++)
+	{
+		t->node_id[a] = a;
+		for (uint32 b = 0; b < t->nnodes; b++)
+			t->distance[a][b] = distance(a, b);
+	}
+}
+
+/* ---- other files of the extension ---- */
+
+bool
+pgsweep_has_lwlock_wait(void)
+{
+	return false;
+}
+
+bool
+pgsweep_has_private_refcount(void)
+{
+	return false;
+}
+
+bool
+pgsweep_has_ring_flush(void)
+{
+	return false;
+}
+
+void
+pgsweep_show_pins(void)
+{
+}
+
+void
+StrategyEmptyFreelist(void)
+{
+}
+
+/* ---- strategies ---- */
+
+/*
+ * Shared memory by the extension's own code, and names for what is in it.
+ * Backends are the first fibers, and have the slots of their numbers.
+ */
+static void
+name_regions(void)
+{
+	Size		stride = PgSweep->part_counters_stride;
+	char	   *counters = (char *) PgSweep + PgSweep->part_counters_offset;
+
+	sim_region_name("read_mostly", PgSweep, offsetof(PgSweepShared, lock));
+	sim_region_name("partitions", PgSweep->parts, sizeof(PgSweep->parts));
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		sim_region_name("hands", &PgSweep->parts[i].hand, sizeof(PgSweepHand));
+	sim_region_name("partitions", &PgSweep->pool, sizeof(PgSweep->pool));
+	sim_region_name("hands", &PgSweep->pool.hand, sizeof(PgSweepHand));
+	sim_region_name("plan", (void *) TYPEALIGN(SIM_CACHE_LINE, &PgSweep->plan),
+					TYPEALIGN_DOWN(SIM_CACHE_LINE, sizeof(PgSweep->plan)));
+	sim_region_name("slots", PgSweep->slots, counters - (char *) PgSweep->slots);
+	sim_region_name("part_counters", counters, PgSweep->num_slots * stride);
+	for (int i = 0; i < sim_backends(); i++)
+	{
+		sim_region_owner(&PgSweep->slots[i], sizeof(PgSweepSlotPadded), i);
+		sim_region_owner(counters + i * stride, stride, i);
+	}
+}
+
+static void
+setup(PgSweepStrategyId id)
+{
+	pgsweep_strategy = id;
+	pgsweep_batch_size = sim_config_int("batch", 0, 1024, 0);
+	pgsweep_partitions = sim_config_int("partitions", 0, PGSWEEP_MAX_PARTITIONS, 0);
+	pgsweep_balance = sim_config_int("balance", 0, 1, 1);
+	make_topology();
+	restated_setup();
+	pgsweep_shmem_init();
+	name_regions();
+}
+
+static void
+setup_batched(void)
+{
+	setup(PGSWEEP_BATCHED);
+}
+
+static void
+setup_partitioned(void)
+{
+	setup(PGSWEEP_PARTITIONED);
+}
+
+/*
+ * StrategyGetBuffer() of the patched server: look whether the background writer
+ * wants to be woken, and ask the extension.
+ */
+static BufferDesc *
+get_victim(uint32 *buf_state)
+{
+	restated_wake_bgwriter();
+	return pgsweep_replacement_routine.get_victim(NULL, buf_state);
+}
+
+static void
+cycle(void)
+{
+	const PgSweepStrategyRoutine *strategy = pgsweep_strategies[pgsweep_strategy];
+
+	if (strategy->cycle)
+		strategy->cycle();
+	restated_bgwriter_cycle();
+}
+
+/*
+ * Of all leases that have ended: how many per cent of their allocations were by
+ * processes on the node of the buffer, and how many times the mean the busiest
+ * partition has given out.  (Not by pgsweep_sum_partitions(): a process may have
+ * been stopped while it wrote its counters.)
+ */
+static void
+report_partitions(void)
+{
+	uint64		sum = 0;
+	uint64		local = 0;
+	uint64		most = 0;
+
+	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	{
+		uint64		allocations = 0;
+
+		for (uint32 slot = 0; slot < PgSweep->num_slots; slot++)
+		{
+			const PgSweepPartCounters *count =
+				&pgsweep_part_counters(&PgSweep->slots[slot].slot)[i];
+
+			allocations += count->allocations;
+			local += count->local;
+		}
+		sum += allocations;
+		most = Max(most, allocations);
+	}
+	sim_result("partitions", PgSweep->num_partitions);
+	sim_result("local_percent", sum ? 100.0 * local / sum : 0);
+	sim_result("busiest_partition", sum ? (double) most * PgSweep->num_partitions / sum : 0);
+}
+
+const SimStrategy sim_strategy_batched = {
+	"batched", setup_batched, get_victim, cycle
+};
+
+const SimStrategy sim_strategy_partitioned = {
+	"partitioned", setup_partitioned, get_victim, cycle, report_partitions
+};

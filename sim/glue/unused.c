@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * unused.c
+ *	  What the files that are played refer to, and must not come to here.
+ *
+ * Weak: a file that is played may bring the real one.
+ *
+ * sim/glue/unused.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "pg_sweep.h"
+#include "pgstat.h"
+#include "postmaster/bgwriter.h"
+#include "ring/ring.h"
+#include "storage/bufmgr.h"
+#include "storage/shmem.h"
+
+#define WEAK	__attribute__((weak))
+
+#define UNUSED(type, name, args) \
+	WEAK type name args { sim_fail("%s() was called", #name); }
+
+SIM_COMMON WEAK int bgwriter_lru_maxpages = 0;
+SIM_COMMON WEAK int BgWriterDelay = 200;
+SIM_COMMON WEAK double bgwriter_lru_multiplier = 2.0;
+SIM_COMMON WEAK PgStat_BgWriterStats PendingBgWriterStats;
+SIM_COMMON WEAK PgSweepLwlockShared *PgSweepLwlock = NULL;
+
+UNUSED(int, StrategySyncStart, (uint32 *complete_passes, uint32 *num_buf_alloc))
+UNUSED(void, pgsweep_apply_configuration, (void))
+UNUSED(Size, pgsweep_lwlock_shmem_size, (uint32 num_slots))
+UNUSED(void, pgsweep_lwlock_shmem_init, (PgSweepLwlockShared *shared, uint32 num_slots))
+UNUSED(void, pgsweep_lwlock_reset, (void))
+UNUSED(Size, pgsweep_pins_shmem_size, (uint32 num_slots))
+UNUSED(void, pgsweep_pins_shmem_init, (uint32 num_slots))
+UNUSED(Size, pgsweep_ring_shmem_size, (void))
+UNUSED(void, pgsweep_ring_shmem_init, (void))
+UNUSED(void, pgsweep_ring_reset_counts, (void))

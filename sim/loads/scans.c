@@ -1,0 +1,118 @@
+/*-------------------------------------------------------------------------
+ *
+ * scans.c
+ *	  Load "scans": clients scan tables of their own that together are larger
+ *	  than the pool, as in the benchmark of "Adding basic NUMA awareness".
+ *
+ * Each client reads its table from a random page on, again and again.  Like a
+ * read stream, it asks for up to io_combine_limit pages together: those that are
+ * not in the pool get buffers, one right after the other, and are then copied from
+ * the kernel's cache; then each is looked at, which is private work.
+ *
+ * Tables and pool are smaller than in the benchmark by the same factor: what
+ * matters, which share of a table is in the pool, is the same.  A table is smaller
+ * than a quarter of the pool, there and here, so it is not read through a ring.
+ *
+ *	 load.pages			pages of a table, 64 .. 131072, default 512
+ *	 load.combine		pages read together, 1 .. 32, default 16 (io_combine_limit)
+ *	 load.page_ps		private work of a page, 0 .. 10^9, default 1000000
+ *	 load.pool_percent	pool in percent of all tables, 1 .. 1000, default 60.  "buffers"
+ *						must be what follows from it
+ *
+ * Results: pages (all that were read in the measured time), hits (of them, those
+ * that were in the pool).
+ *
+ * IDENTIFICATION
+ *	  sim/loads/scans.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "pages.h"
+
+#define MAX_COMBINE 32
+
+static SIM_COMMON int64 table_pages;
+static SIM_COMMON int combine;
+static SIM_COMMON int64 page_ps;
+
+static SIM_COMMON int64 pages_done;
+static SIM_COMMON int64 hits;
+
+/*
+ * One read of the stream: pages first .. first + n - 1 of a table.
+ *
+ * A page of the kernel's cache, and the buffer that it goes to, may be on any
+ * node: pages are spread over them by number.
+ */
+static void
+read_together(int64 first, int n)
+{
+	BufferDesc *buffers[MAX_COMBINE];
+	int			copied = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		found;
+
+		buffers[i] = pages_get(first + i, &found);
+		copied += !found;
+	}
+	if (copied > 0)
+		sim_copy((first / combine) % sim_nodes(), (int64) copied * BLCKSZ);
+	for (int i = 0; i < n; i++)
+	{
+		sim_work(page_ps);
+		pages_unpin(buffers[i]);
+	}
+	if (sim_measuring())
+	{
+		pages_done += n;
+		hits += n - copied;
+	}
+}
+
+static void
+scan(void *arg)
+{
+	int64		table = (int64) sim_self() * table_pages;
+	int64		reads = table_pages / combine;
+	int64		at = sim_random_below(reads);
+
+	for (;;)
+	{
+		read_together(table + at * combine, combine);
+		at = (at + 1) % reads;
+	}
+}
+
+static void
+scans_setup(void)
+{
+	int			clients = sim_backends();
+	int64		percent = sim_config_int("load.pool_percent", 1, 1000, 60);
+
+	table_pages = sim_config_int("load.pages", 64, 131072, 512);
+	combine = sim_config_int("load.combine", 1, MAX_COMBINE, 16);
+	page_ps = sim_config_int("load.page_ps", 0, INT64CONST(1000000000), 1000000);
+	if (table_pages % combine != 0)
+		sim_fail("load.pages is no multiple of load.combine");
+
+	sim_pool_setup();
+	if (NBuffers != table_pages * clients * percent / 100)
+		sim_fail("buffers is %d, but %d clients with tables of %d pages and a pool of %d %% need %d",
+				 NBuffers, clients, (int) table_pages, (int) percent,
+				 (int) (table_pages * clients * percent / 100));
+	pages_setup(table_pages * clients);
+	for (int i = 0; i < clients; i++)
+		sim_spawn("client", scan, NULL, SIM_BY_PLACEMENT);
+	sim_bgwriter_spawn();
+}
+
+static void
+scans_report(void)
+{
+	sim_result("pages", pages_done);
+	sim_result("hits", hits);
+}
+
+const SimLoad sim_load_scans = {"scans", scans_setup, scans_report};

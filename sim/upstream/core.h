@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ *
+ * core.h
+ *	  How PostgreSQL 18 finds a victim, restated: what its strategies have in
+ *	  common.
+ *
+ * freelist.c of the server, said again in our words, without what cannot happen
+ * here: rings of access strategies, and a freelist with anything on it (it is
+ * empty soon after the start, and only dropped tables fill it).  What is read
+ * and written, and where it lies, is the same; a test compares both with a
+ * running server.
+ *
+ * sim/upstream/core.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef RESTATED_CORE_H
+#define RESTATED_CORE_H
+
+#include "postgres.h"
+
+#include "port/atomics.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/spin.h"
+
+/*
+ * The fields, their sizes and their order are the server's: all are in one line.
+ */
+typedef struct RestatedControl
+{
+	slock_t		lock;			/* of passes, and of the freelist */
+	pg_atomic_uint32 hand;		/* taken modulo NBuffers */
+	int			first_free;		/* -1: the freelist is empty */
+	int			last_free;
+	uint32		passes;
+	pg_atomic_uint32 allocations;
+	int			bgwriter;		/* who wants to be woken, or -1 */
+} RestatedControl;
+
+StaticAssertDecl(sizeof(RestatedControl) <= SIM_CACHE_LINE,
+				 "the server has all of this in one line");
+
+/* stock.c; common to all processes */
+extern RestatedControl *restated_control;
+extern void restated_setup(void);
+extern void restated_bgwriter_cycle(void);
+extern void restated_woken_bgwriter(void);
+
+/*
+ * Before anybody looks for a buffer: does the background writer want to know?
+ */
+static inline void
+restated_wake_bgwriter(void)
+{
+	if (*(volatile int *) &restated_control->bgwriter != -1)
+	{
+		restated_control->bgwriter = -1;
+		restated_woken_bgwriter();
+	}
+}
+
+/*
+ * The walk to a victim; tick gives the next buffer's number.
+ *
+ * Each buffer that is looked at has its header locked and unlocked.  One with a
+ * usage count loses one of it.  After as many pinned ones in a row as there are
+ * buffers, there is no hope.
+ */
+static inline BufferDesc *
+restated_walk(uint32 *buf_state, uint32 (*tick) (void))
+{
+	int			tries = NBuffers;
+
+	for (;;)
+	{
+		BufferDesc *buf = GetBufferDescriptor(tick());
+		uint32		state = LockBufHdr(buf);
+
+		if (BUF_STATE_GET_REFCOUNT(state) == 0)
+		{
+			if (BUF_STATE_GET_USAGECOUNT(state) == 0)
+			{
+				*buf_state = state;
+				return buf;
+			}
+			state -= BUF_USAGECOUNT_ONE;
+			tries = NBuffers;
+		}
+		else if (--tries == 0)
+		{
+			UnlockBufHdr(buf, state);
+			elog(ERROR, "no unpinned buffers available");
+		}
+		UnlockBufHdr(buf, state);
+	}
+}
+
+/*
+ * Stock's whole way, but for the tick.
+ */
+static inline BufferDesc *
+restated_get_victim(uint32 *buf_state, uint32 (*tick) (void))
+{
+	restated_wake_bgwriter();
+	pg_atomic_fetch_add_u32(&restated_control->allocations, 1);
+	if (unlikely(restated_control->first_free >= 0))
+		elog(ERROR, "the freelist is not empty");
+	return restated_walk(buf_state, tick);
+}
+
+#endif							/* RESTATED_CORE_H */

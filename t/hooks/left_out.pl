@@ -1,0 +1,183 @@
+# Each patch of the series but the first can be left out: pg_sweep then names the
+# patch that it misses, and what does not need it works.
+#
+# A server that lacks a patch is, for a library, one that does not export its
+# symbols.  Such servers are made of the one under test: a copy of its
+# program in which their names, and nothing else, are other ones.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+
+use File::Path qw(make_path remove_tree);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+my $full = PostgreSQL::Test::Cluster->new('full');
+my $home = $full->config_data('--bindir') =~ s{/bin$}{}r;
+
+# A copy is found by what is beside it.
+plan skip_all => 'the server is not installed in a folder of its own'
+  if grep { $full->config_data($_) !~ m{^\Q$home\E/(?:lib|share)/} } ('--pkglibdir', '--sharedir');
+
+# A copy of the server under test that lacks symbols
+sub server_without
+{
+	my ($name, @symbols) = @_;
+	my $prefix = "$PostgreSQL::Test::Utils::tmp_check/without-$name";
+	my $postgres = "$prefix/bin/postgres";
+
+	remove_tree($prefix);
+	make_path($prefix);
+	# Programs find their files by where they are themselves, links resolved
+	system_or_bail('cp', '-a', "$home/bin", "$prefix/bin");
+	foreach my $dir ('lib', 'share')
+	{
+		symlink("$home/$dir", "$prefix/$dir") or die "$prefix/$dir: $!";
+	}
+
+	open my $in, '<:raw', $postgres or die "$postgres: $!";
+	my $program = do { local $/; <$in> };
+	close $in;
+	foreach my $symbol (@symbols)
+	{
+		my $other = 'x' . substr($symbol, 1);
+		cmp_ok($program =~ s/\0\Q$symbol\E\0/\0$other\0/g, '>', 0, "$name: $symbol is there");
+	}
+	unlink $postgres;
+	open my $out, '>:raw', $postgres or die "$postgres: $!";
+	print $out $program;
+	close $out or die "$postgres: $!";
+	chmod 0755, $postgres or die "$postgres: $!";
+	return $prefix;
+}
+
+# Start it, with what pg_sweep and its objects need
+sub start_without
+{
+	my ($patch, $conf, @symbols) = @_;
+	my $name = $patch =~ s/-.*//r;
+	my $node = PostgreSQL::Test::Cluster->new("without_$name", install_path => server_without($patch, @symbols));
+
+	$node->init;
+	$node->append_conf('postgresql.conf', "shared_buffers = 4MB\nautovacuum = off\nshared_preload_libraries = 'pg_sweep'\n$conf");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+	churn_setup($node);
+	return $node;
+}
+
+sub refused_with
+{
+	my ($node, $statement, $pattern, $title) = @_;
+	my ($ret, $stdout, $stderr) = $node->psql('postgres', $statement);
+
+	is($ret, 3, "$title is refused");
+	like($stderr, $pattern, 'naming the patch');
+	return;
+}
+
+sub finish
+{
+	my ($node, $patch, @expected) = @_;
+
+	is_deeply([ unexpected_log_lines($node, 0, @expected) ], [], "without $patch: nothing else in the log");
+	$node->stop;
+	remove_tree("$PostgreSQL::Test::Utils::tmp_check/without-$patch");
+	return;
+}
+
+# ---- lwlock-wait-hooks ----
+
+my $patch = 'lwlock-wait-hooks';
+my $missing = "The server lacks the core patch \"$patch\".";
+my $node = start_without($patch, "pg_sweep.lwlock_policy = spin\npg_sweep.strategy = batched\n", 'LWLockWait');
+like(
+	slurp_file($node->logfile),
+	qr/WARNING:  invalid value for parameter "pg_sweep\.lwlock_policy": "spin"\n.*DETAIL:  \Q$missing\E/,
+	"without $patch: the parameter in the file is refused, naming it");
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_policy IS NULL FROM pg_sweep_status'),
+	"ok|$missing|batched|t",
+	"without $patch: the rest is active");
+my $sum = churn($node);
+cmp_ok(counter($node, 'batched', 'allocations'), '>', 1000, "without $patch: and works");
+refused_with($node, "SELECT pg_sweep_set_lwlock_policy('$_')", qr/the server lacks the core patch "\Q$patch\E"/, "$_")
+  foreach ('stock', 'lockless');
+is($node->safe_psql('postgres', "SELECT count(*) FROM $_"), 0, "without $patch: $_ is empty")
+  foreach ('pg_sweep_lwlock_waits', 'pg_sweep_lwlock_policies');
+$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
+finish($node, $patch, qr/the server lacks the core patch/);
+
+# ---- numa-placement-hooks ----
+
+$patch = 'numa-placement-hooks';
+$missing = "The server lacks the core patch \"$patch\".";
+$node = start_without($patch, "pg_sweep.lwlock_policy = lockless_spin\npg_sweep.strategy = batched\n", 'ProcPlacement');
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_policy FROM pg_sweep_status'),
+	"ok|$missing|batched|lockless_spin",
+	"without $patch: the rest is active");
+is(churn($node), $sum, "without $patch: and works");
+refused_with($node, "ALTER SYSTEM SET $_", qr/DETAIL:  \Q$missing\E/, $_)
+  foreach ("pg_sweep.numa_affinity = 'spread'", 'pg_sweep.numa_local_memory = on');
+finish($node, $patch, qr/invalid value for parameter/);
+
+# ---- pins-private-refcount ----
+
+$patch = 'pins-private-refcount';
+$missing = "The server lacks the core patch \"$patch\".";
+$node = start_without(
+	$patch,
+	"pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
+	qw(GetPrivateRefCountInfo MovePrivateRefCountHead PrivateRefCountHeadSize));
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_policy FROM pg_sweep_status'),
+	"ok|$missing|batched|lockless",
+	"without $patch: the rest is active, and what is missing is named");
+is(churn($node), $sum, "without $patch: and works");
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins'), 0, "without $patch: pg_sweep_pins is empty");
+finish($node, $patch);
+
+# ---- ring-flush-hooks ----
+
+$patch = 'ring-flush-hooks';
+$missing = "The server lacks the core patch \"$patch\".";
+$node = start_without(
+	$patch,
+	"pg_sweep.ring_eager_flush = on\npg_sweep.strategy = batched\n",
+	qw(GetAccessStrategyRing PinBufferToWrite RingFlush));
+like(
+	slurp_file($node->logfile),
+	qr/WARNING:  invalid value for parameter "pg_sweep\.ring_eager_flush": 1\n.*DETAIL:  \Q$missing\E/,
+	"without $patch: the parameter in the file is refused, naming it");
+is( $node->safe_psql('postgres', 'SELECT state, note, strategy, ring_eager_flush IS NULL FROM pg_sweep_status'),
+	"ok|$missing|batched|t",
+	"without $patch: the rest is active, and what is missing is named");
+is(churn($node), $sum, "without $patch: and works");
+refused_with($node, 'SET pg_sweep.ring_eager_flush = on', qr/DETAIL:  \Q$missing\E/, 'ring_eager_flush');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_ring'),
+	0, "without $patch: pg_sweep_ring is empty");
+$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
+finish($node, $patch, qr/invalid value for parameter/);
+
+# ---- sweep-replacement-hooks ----
+
+$patch = 'sweep-replacement-hooks';
+$missing = "The server lacks the core patch \"$patch\"; apply core-hooks to its source and build it again.";
+$node = start_without($patch, "pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
+	qw(SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer));
+like(
+	slurp_file($node->logfile),
+	qr/WARNING:  pg_sweep does nothing on this server\n.*DETAIL:  \Q$missing\E\n/,
+	"without $patch: the log says that nothing is done");
+is($node->safe_psql('postgres', 'SELECT state, note FROM pg_sweep_status'),
+	"server not patched|$missing", "without $patch: and so does pg_sweep_status");
+is(churn($node), $sum, "without $patch: the server works");
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins'), 0, "without $patch: pg_sweep_pins is empty");
+refused_with($node, "SELECT $_", qr/the server lacks the core patch "\Q$patch\E"/, $_)
+  foreach ("pg_sweep_set_strategy('batched')", "pg_sweep_set_lwlock_policy('lockless')", 'pg_sweep_reset_stats()');
+finish($node, $patch, qr/the server lacks the core patch/);
+
+done_testing();

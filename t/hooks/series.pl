@@ -1,0 +1,428 @@
+# The patches of core-hooks/18 apply to the pristine source without fuzz, come
+# out again without a trace, say what they are for, and are small; and
+# core-hooks/apply refuses what it should.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use Digest::SHA;
+use File::Basename;
+use File::Copy;
+use File::Find;
+use File::Path qw(make_path remove_tree);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $top = abs_path(dirname(__FILE__) . '/..');
+my $hooks = "$top/core-hooks";
+my $pristine = "$top/build/18/src";
+my $apply = "$hooks/apply";
+my $work = "$PostgreSQL::Test::Utils::tmp_check/patch_series";
+
+plan skip_all => 'there is no pristine source (make server)' unless -f "$pristine/configure";
+make_path($work);
+
+my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file("$hooks/18/series");
+my %patch = map { $_ => slurp_file("$hooks/18/$_") } @series;
+my $newest = 'storage/sweep_hooks.h';
+my @new = ("src/include/$newest", 'src/include/storage/lwlock_queue.h',
+	'src/include/storage/private_refcount.h', 'src/include/storage/ring_flush.h');
+
+# ---- what is in the series ----
+
+is_deeply([ sort @series ], [ sort map { basename($_) } glob("$hooks/18/*.patch") ],
+	'the series names every patch of the folder: ' . join(', ', @series));
+my $readme = slurp_file("$hooks/README.md");
+
+# Lines that a patch may add, comments and the contract in the header included
+my %limit = (
+	'0001-hooks-api.patch' => 80,
+	'0002-sweep-replacement-hooks.patch' => 250,
+	'0003-numa-placement-hooks.patch' => 60,
+	'0004-lwlock-wait-hooks.patch' => 620,
+	'0005-pins-private-refcount.patch' => 350,
+	'0006-ring-flush-hooks.patch' => 130);
+
+# A name by which the header shows that the patch is in
+my %declares = (
+	'0002-sweep-replacement-hooks.patch' => 'BufferReplacement',
+	'0003-numa-placement-hooks.patch' => 'ProcPlacement',
+	'0004-lwlock-wait-hooks.patch' => 'LWLockWait');
+
+my ($added, $removed, $coded) = (0, 0, 0);
+foreach my $name (@series)
+{
+	my ($head, $diff) = split /^---\n/m, $patch{$name}, 2;
+
+	like($head, qr/^Subject: [A-Z]\S* .{5,60}$/m, "$name: Subject");
+	like($head, qr/^Base: PostgreSQL 18\.\d+$/m, "$name: Base");
+	like($head, qr/^\Q$_\E: .{20,}/m, "$name: $_")
+	  foreach ('What', 'Why', 'Files', 'Cost when unused', 'How to get rid of it');
+	like($readme, qr/^#+ .*\Q$name\E/m, "$name has a section in core-hooks/README.md");
+
+	my @plus = grep { /^\+(?!\+\+ )/ } split /\n/, $diff;
+	my @minus = grep { /^-(?!-- )/ } split /\n/, $diff;
+	is_deeply([ grep { /[ \t]$/ } @plus ], [], "$name: no added line ends in white space");
+	is_deeply([ grep { /^\+ {4}/ } @plus ], [], "$name: indented by tabs");
+	my @code = grep { !m{^\+\s*(?:/?\*.*)?$} } @plus;
+	note "$name: " . @plus . ' lines added, ' . @code . ' of them neither empty nor comment; ' . @minus . ' removed';
+	cmp_ok(scalar @plus, '<=', $limit{$name} // 0, "$name: adds " . @plus . ' lines');
+	$added += @plus;
+	$removed += @minus;
+	$coded += @code;
+
+	# what "Files" says is what is touched
+	my ($files) = $head =~ /^Files: (.*?)\n\n/ms;
+	foreach my $file ($diff =~ m{^\+\+\+ b/(\S+)}mg)
+	{
+		my $short = $file =~ s{^src/(backend/)?}{}r;
+		like($files =~ s/\s+/ /gr, qr/\Q$short\E/, "$name: Files names $short");
+	}
+}
+like($readme, qr/The series adds $added lines, of which $coded are code/,
+	"core-hooks/README.md says that the series adds $added lines, $coded of them code (it removes $removed)");
+
+# ---- helpers ----
+
+sub copy_tree
+{
+	my ($name) = @_;
+	my $to = "$work/$name";
+
+	remove_tree($to);
+	system_or_bail('cp', '-a', $pristine, $to);
+	return $to;
+}
+
+# A tree of only what apply reads and writes, and the folder of the new file
+sub small_tree
+{
+	my ($name) = @_;
+	my $to = "$work/$name";
+	my %files = map { $_ => 1 } ('configure', 'meson.build'),
+	  map { $_ =~ m{^--- a/(\S+)}mg } values %patch;
+
+	remove_tree($to);
+	make_path("$to/src/include/storage");
+	foreach my $file (grep { -f "$pristine/$_" } keys %files)
+	{
+		make_path(dirname("$to/$file"));
+		copy("$pristine/$file", "$to/$file") or die "$file: $!";
+	}
+	return $to;
+}
+
+# path => digest of every file
+sub digests
+{
+	my ($dir) = @_;
+	my %digest;
+
+	find(
+		{
+			no_chdir => 1,
+			wanted => sub {
+				my $name = substr($_, length $dir);
+				$digest{$name} =
+					-l $_ ? 'link ' . readlink($_)
+				  : -f $_ ? (-x $_ ? 'x ' : '') . Digest::SHA->new(1)->addfile($_)->hexdigest
+				  : 'folder';
+			}
+		},
+		$dir);
+	return \%digest;
+}
+
+sub changed
+{
+	my ($before, $after) = @_;
+	my %names = (%$before, %$after);
+	return sort grep { ($before->{$_} // '') ne ($after->{$_} // '') } keys %names;
+}
+
+# exit status, standard output, standard error
+sub run_apply
+{
+	my @args = @_;
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ $apply, @args ], '<', \undef, '>', \$out, '2>', \$err);
+	return ($? >> 8, $out, $err);
+}
+
+# ---- the whole series ----
+
+my $tree = copy_tree('tree');
+my $before = digests($tree);
+cmp_ok(scalar keys %$before, '>', 5000, 'the pristine source has ' . (scalar keys %$before) . ' files');
+
+my ($status, $out, $err) = run_apply($tree, '--check');
+is($status, 0, 'apply --check: it would work') or diag $err;
+like($out, qr/\Q$_\E/, "which it says of $_") foreach @series;
+is_deeply([ changed($before, digests($tree)) ], [], 'and nothing was changed');
+
+# patch(1) itself, one after the other: no fuzz, no offset
+my $bare = small_tree('bare');
+foreach my $name (@series)
+{
+	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/18/$name" ]);
+	is($?, 0, "$name applies without fuzz");
+	unlike($log, qr/fuzz|offset/, 'and at the lines that it says');
+}
+
+($status, $out, $err) = run_apply($tree);
+is($status, 0, 'apply: done') or diag $err;
+my $patched = digests($tree);
+my @touched = changed($before, $patched);
+is_deeply(
+	\@touched,
+	[
+		sort { $a cmp $b } map { "/$_" }
+		  keys %{ { map { $_ => 1 } map { m{^\+\+\+ b/(\S+)}mg } values %patch } }
+	],
+	'what was changed is what the patches name: ' . join(' ', @touched));
+is_deeply([ grep { !exists $before->{$_} } @touched ], [ sort map { "/$_" } @new ], 'four new files, no leftovers of patch');
+is($patched->{$_}, digests($bare)->{$_}, "as patch(1) does it: $_") foreach @touched;
+
+($status, $out, $err) = run_apply($tree);
+is($status, 0, 'apply again: nothing to do');
+like($out, qr/already applied/, 'because it is applied');
+is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
+
+# ---- the headers stand alone ----
+
+my ($include, $ignored) = run_command([ "$top/build/18/release/bin/pg_config", '--includedir-server' ])
+  if -x "$top/build/18/release/bin/pg_config";
+
+# what each of them is there for
+my %uses = (
+	'storage/sweep_hooks.h' => "int *number = &sweep_hooks_api;\n"
+	  . "const BufferReplacementRoutine *(*routine) (void) = GetBufferReplacement;\n"
+	  . "const ProcPlacementRoutine **placement = &ProcPlacement;\n"
+	  . "const LWLockWaitRoutine **waiting = &LWLockWait;\n",
+	'storage/lwlock_queue.h' => "pg_atomic_uint64 *(*state) (LWLock *) = LWLockState;\n",
+	'storage/private_refcount.h' => "void (*info) (const void *, PrivateRefCountInfo *) = GetPrivateRefCountInfo;\n",
+	'storage/ring_flush.h' => "const RingFlushRoutine **flush = &RingFlush;\n");
+SKIP:
+{
+	skip 'the release server is not built (make server)', 12 unless defined $include;
+
+	command_ok([ 'cmp', "$tree/src/include/$_", "$include/$_" ], "$_ is the one that is installed")
+	  foreach sort keys %uses;
+
+	# The server may have been configured where there was no C++ compiler; then
+	# its own headers have no format attributes for one.
+	foreach my $language ([ 'C', 'gcc', 'c' ], [ 'C++', 'g++', 'cc', '-Wno-register', '-Wno-format' ])
+	{
+		my ($name, $compiler, $suffix, @flags) = @$language;
+		skip "there is no $compiler", 4 if system("command -v $compiler >/dev/null 2>&1") != 0;
+
+		foreach my $header (sort keys %uses)
+		{
+			# with its guard tested, too, and without anything else before it
+			my $open = $name eq 'C++' ? "extern \"C\" {\n" : '';
+			my $close = $name eq 'C++' ? "}\n" : '';
+			my $file = "$work/alone.$suffix";
+			unlink $file;
+			append_to_file($file,
+				"${open}#include \"postgres.h\"\n#include \"$header\"\n#include \"$header\"\n$uses{$header}$close");
+			command_ok(
+				[
+					$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
+					"-I$tree/src/include", "-I$include", $file
+				],
+				"$header compiles alone as $name");
+		}
+	}
+}
+
+# The extension is built with those that this tool makes.
+command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the series adds');
+is_deeply(
+	[ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
+	[ sort @new ], 'these, and nothing else');
+command_ok([ 'cmp', "$tree/$_", "$work/hooks/" . s{^src/include/}{}r ], "and as the patches do it: $_") foreach @new;
+
+# ---- and back ----
+
+($status, $out, $err) = run_apply($tree, '--reverse', '--check');
+is($status, 0, 'apply --reverse --check: it would work');
+is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
+($status, $out, $err) = run_apply($tree, '--reverse');
+is($status, 0, 'apply --reverse: done') or diag $err;
+is_deeply([ changed($before, digests($tree)) ], [], 'the tree is the pristine one again, bit for bit');
+($status, $out, $err) = run_apply($tree, '--reverse');
+is($status, 0, 'apply --reverse again: nothing to do');
+like($out, qr/not in it/, 'because the patches are not in it');
+
+# ---- without one of them ----
+
+# The first one is what the others stand on.
+foreach my $without (@series)
+{
+	my $short = $without =~ s/^\d+-|\.patch$//gr;
+	my $part = small_tree('part');
+	my $clean = digests($part);
+
+	($status, $out, $err) = run_apply($part, '--without', $short);
+	if ($without eq $series[0])
+	{
+		is($status, 1, "without $short: refused");
+		like($err, qr/\Q$series[1]\E does not fit/, 'naming the patch that needs it');
+		like($err, qr/nothing was changed/, 'and that nothing was changed');
+		is_deeply([ changed($clean, digests($part)) ], [], 'which is true');
+		next;
+	}
+	is($status, 0, "without $short: the others apply") or diag $err;
+	unlike($out, qr/\Q$without\E/, 'and it is not said to be');
+	isnt((join ' ', changed($clean, digests($part))), '', 'they do change something');
+
+	if (defined $include)
+	{
+		my $file = "$work/part.c";
+		unlink $file;
+		append_to_file($file, "#include \"postgres.h\"\n#include \"$newest\"\nint *number = &sweep_hooks_api;\n");
+		my $own = "$work/part-include";
+		make_path("$own/storage");
+		copy("$part/src/include/$newest", "$own/$newest") or die $!;
+		command_ok(
+			[ 'gcc', '-fsyntax-only', '-Wall', '-Werror', '-D_GNU_SOURCE', "-I$own", "-I$include", $file ],
+			"without $short: $newest compiles");
+		unlike(slurp_file("$own/$newest"), qr/\b$declares{$without}/, "without $short: $newest does not declare its hooks")
+		  if exists $declares{$without};
+	}
+	($status, $out, $err) = run_apply($part, '--without', $short, '--reverse');
+	is($status, 0, "without $short: and come out again");
+	is_deeply([ changed($clean, digests($part)) ], [], "without $short: bit for bit");
+}
+
+# And any number of them, with one exception: who leaves the first one out must
+# leave out those that stand on it.
+my %number = map { $series[$_] => $_ } 0 .. $#series;
+my $alone = '0005-pins-private-refcount.patch';
+my %stands_alone = map { $_ => 1 } $alone, '0006-ring-flush-hooks.patch';
+my $part = small_tree('part');
+foreach my $set (1 .. 2**@series - 2)
+{
+	my @without = grep { $set & 1 << $number{$_} } @series;
+	my %out = map { $_ => 1 } @without;
+	next if $out{ $series[0] } && grep { !$out{$_} && !$stands_alone{$_} } @series;
+
+	($status, $out, $err) = run_apply($part, '--check', map { ('--without', $_) } @without);
+	is($status, 0, "without @without: the others would apply") or diag $err;
+}
+($status, $out, $err) = run_apply($part, map { ('--without', $_) } grep { $_ ne $alone } @series);
+is($status, 0, "$alone applies alone") or diag $err;
+like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^MovePrivateRefCountHead\(/m, 'which it did');
+
+# ---- the extension, built for servers that lack patches ----
+
+# What it may miss is what it says with weak references.
+my @hooks = qw(GetAccessStrategyRing GetBufferReplacement GetPrivateRefCountInfo LWLockWait
+  MovePrivateRefCountHead PinBufferToWrite PrivateRefCountHeadSize ProcPlacement RingFlush SetBufferReplacement
+  StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
+
+# A pg_config of the stock server, but with other headers
+sub server_with_headers
+{
+	my ($name, $tree) = @_;
+	my ($stock_include) = run_command([ "$top/build/18/stock/bin/pg_config", '--includedir-server' ]);
+	my $dir = "$work/server-$name";
+
+	remove_tree($dir);
+	make_path($dir);
+	system_or_bail('cp', '-a', $stock_include, "$dir/server");
+	system_or_bail('cp', '-a', "$tree/src/include/storage", "$dir/server") if defined $tree;
+	append_to_file("$dir/pg_config",
+		    "#!/bin/sh\n[ \"\$*\" = --includedir-server ] && exec echo '$dir/server'\n"
+		  . "exec '$top/build/18/stock/bin/pg_config' \"\$@\"\n");
+	chmod 0755, "$dir/pg_config" or die $!;
+	return $dir;
+}
+
+SKIP:
+{
+	skip 'the stock server is not built (make server VARIANT=stock)', 1 unless -x "$top/build/18/stock/bin/pg_config";
+
+	foreach my $without ('all', @series[ 1 .. $#series ])
+	{
+		my $short = $without =~ s/^\d+-|\.patch$//gr;
+		my $part;
+
+		if ($without ne 'all')
+		{
+			$part = small_tree('part');
+			($status, $out, $err) = run_apply($part, '--without', $short);
+			is($status, 0, "without $short: apply") or diag $err;
+		}
+		my $dir = server_with_headers($short, $part);
+		delete local @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKEOVERRIDES)};
+		command_ok(
+			[
+				'make', '-s', '-C', $dir, '-f', "$top/Makefile", '-f', "$top/tools/vpath.mk", "PG_CONFIG=$dir/pg_config",
+				'with_llvm=no', 'COPT=-O0 -Werror', 'pg_sweep.so'
+			],
+			"without $short: the extension compiles");
+		my ($undefined) = run_command([ 'nm', '-D', '--undefined-only', "$dir/pg_sweep.so" ]);
+		my %kind = map { /^\s*(\w) (\w+)/ ? ($2 => $1) : () } split /\n/, $undefined;
+		is_deeply([ grep { ($kind{$_} // '') ne 'w' } @hooks ], [], "without $short: and could do without each hook");
+		remove_tree($dir);
+	}
+}
+
+# ---- what it must refuse ----
+
+sub refused
+{
+	my ($title, $dir, $expected, @options) = @_;
+	my $clean = -d $dir ? digests($dir) : {};
+
+	($status, $out, $err) = run_apply($dir, @options);
+	is($status, 1, "$title: refused");
+	like($err, qr/^apply: error: $expected/m, "$title: and it says why");
+	unlike($err, qr/\.\.\/|line \d+:|No such file/, "$title: in words of its own");
+	is_deeply([ changed($clean, -d $dir ? digests($dir) : {}) ], [], "$title: nothing was changed");
+}
+
+# Replace text in a file; dies if it is not there
+sub edit
+{
+	my ($file, $from, $to) = @_;
+	my $text = slurp_file($file);
+
+	$text =~ s/\Q$from\E/$to/ or die "no \"$from\" in $file";
+	unlink $file or die $!;
+	append_to_file($file, $text);
+}
+
+refused('no such folder', "$work/nowhere", 'no such folder');
+
+make_path("$work/empty");
+refused('not a source tree', "$work/empty", '.* is not a PostgreSQL source tree');
+
+my $foreign = small_tree('foreign');
+edit("$foreign/configure", "PACKAGE_VERSION='18.", "PACKAGE_VERSION='17.");
+refused('another major version', $foreign, 'there are no patches for PostgreSQL 17\.');
+
+my $changed = small_tree('changed');
+edit("$changed/src/backend/storage/buffer/freelist.c", 'have_free_buffer(void)', 'have_free_buffer(int x)');
+refused('a tree with other changes at the same place',
+	$changed, '0002-sweep-replacement-hooks\.patch does not fit PostgreSQL 18\.\d+ in .*/changed$');
+refused('a tree with other changes, --check', $changed, '0002-.* does not fit', '--check');
+
+my $partial = small_tree('partial');
+system_or_bail('patch', '-s', '-d', $partial, '-p1', '-i', "$hooks/18/$series[0]");
+refused('a tree patched in part', $partial, '0001-hooks-api\.patch does not fit');
+
+refused('a patch that is not there', $tree, '--without nonsense: no such patch', '--without', 'nonsense');
+refused('nothing left', $tree, 'no patch is left to apply', map { ('--without', $_) } @series);
+
+foreach my $wrong ([], [ $tree, '--bogus' ], [ $tree, $tree ], [ $tree, '--without' ])
+{
+	($status, $out, $err) = run_apply(@$wrong);
+	is($status, 2, "wrong usage: apply @{[ map { basename($_) } @$wrong ]}");
+	like($err, qr/^usage: /m, 'is told what is right');
+}
+
+remove_tree($work);
+done_testing();

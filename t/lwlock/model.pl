@@ -1,0 +1,179 @@
+# The wait queue of LWLocks, waking, and the switch of policy, as a model that
+# is searched exhaustively; and that the search notices when a part is missing.
+#
+# The model is test/lwlock/model/lwlock.pml; its README.md says what it covers.
+# It needs Debian's package "spin", but no server.
+# SWEEP_MODEL=long tries larger cases, too (test/long/lwlock_model).
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use File::Basename;
+use File::Path qw(make_path);
+use List::Util qw(sum);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $top = abs_path(dirname(__FILE__) . '/..');
+my $model = "$top/test/lwlock/model/lwlock.pml";
+my $work = "$PostgreSQL::Test::Utils::tmp_check/lwlock_model";
+make_path($work);
+$work = abs_path($work);
+my $long = ($ENV{SWEEP_MODEL} || '') eq 'long';
+my $megabytes = $long ? 12000 : 3500;
+
+# Debian's spin and gcc are what the figures in README.md come from.
+foreach my $tool ('spin', 'gcc')
+{
+	my ($version) = eval { run_command([ $tool, $tool eq 'spin' ? '-V' : '--version' ]) };
+
+	die "$tool is missing; tools/deps installs it\n" unless $version;
+	like($version, qr/\d/, "there is $tool: " . ($version =~ /(.*)/)[0]);
+}
+
+# What may go on at once: the bits of MIX, as in the model
+my %mix = (
+	exclusive => 1,
+	shared => 2,
+	'acquire or wait' => 4,
+	'update var' => 8,
+	'wait for var' => 16);
+
+# Search a model, given what it is compiled with.  Returns what pan says.
+sub search
+{
+	my ($name, $defines, $options) = @_;
+	# To optimize takes longer than a short search; -O2 longer than it gains.
+	my @gcc = ('gcc', $options->{short} ? '-O0' : '-O1', qw(-w -DSAFETY -DNOFAIR));
+	my $dir = "$work/" . $name =~ s/\W+/_/gr;
+
+	make_path($dir);
+	chdir $dir or die "$dir: $!";
+	push @gcc, $options->{sample} ? '-DBITSTATE' : ('-DCOLLAPSE', '-DMEMLIM=' . ($options->{megabytes} || $megabytes));
+	foreach my $command ([ 'spin', '-a', (map { "-D$_" } @$defines), $model ],
+		[ @gcc, '-o', 'pan', 'pan.c' ])
+	{
+		my ($out, $err) = run_command($command);
+		die "@$command: $out$err" if $out . $err =~ /error/i || !-f ($command->[0] eq 'gcc' ? 'pan' : 'pan.c');
+	}
+	my ($out, $err) = run_command([ './pan', '-m' . ($options->{depth} || 20000), $options->{sample} ? ("-w$options->{sample}") : () ]);
+	append_to_file("$dir/log", $out . $err);
+	chdir $top or die "$top: $!";
+	return $out . $err;
+}
+
+# What the search found; '' if it looked at everything and found nothing
+sub finding
+{
+	my ($out, $sample) = @_;
+
+	return $1 if $out =~ /^pan:\d+: (.*?)(?: \(at depth \d+\))?$/m;
+	return 'the search did not get to its end'
+	  if $out =~ /max search depth too small|out of memory|memory limit|Search not completed|truncated/i
+	  || $out !~ /errors: 0$/m
+	  || $out !~ /^ *[\d.e+]+ states, stored/m
+	  || ($out =~ /Bit statespace search/ xor $sample);
+	return '';
+}
+
+sub states
+{
+	return $_[0] =~ /^ *([\d.e+]+) states, stored/m ? $1 + 0 : 0;
+}
+
+sub mix
+{
+	my ($what) = @_;
+	return 'MIX=' . sum(map { $mix{$_} // die $_ } split /, /, $what);
+}
+
+# ---- every property holds ----
+
+# Processes, operations of each, which, at least so many states, and other things
+# to compile it with
+my @cases = (
+	[ 3, 2, 'exclusive, shared', 20e6 ],
+	[ 3, 2, 'exclusive', 4e6 ],
+	[ 3, 1, 'exclusive, shared, acquire or wait', 5e5 ],
+	[ 3, 1, 'exclusive, update var, wait for var', 2e6 ],
+	[ 3, 1, 'exclusive, shared', 4e6, 'STRAYS=1' ],
+	[ 3, 1, 'exclusive, shared, acquire or wait', 1e6, 'FINE' ],
+	[ 4, 1, 'exclusive', 4e6 ]);
+my @long_cases = (
+	[ 3, 2, 'exclusive, acquire or wait', 20e6 ],
+	[ 3, 2, 'update var, wait for var', 1e6 ],
+	[ 3, 2, 'exclusive, shared, acquire or wait', 20e6 ],
+	[ 4, 1, 'exclusive, shared', 10e6 ],
+	[ 4, 1, 'exclusive, acquire or wait', 25e6 ]);
+
+# Too large to be searched wholly
+my @samples = (
+	[ 4, 2, 'exclusive, shared, acquire or wait', 20e6 ],
+	[ 4, 2, 'exclusive, update var, wait for var', 20e6 ]);
+
+foreach my $case (@cases, $long ? @long_cases : ())
+{
+	my ($processes, $operations, $what, $least, @more) = @$case;
+	my $name = "$processes processes, $operations each of $what" . (@more ? " (@more)" : '');
+	my $out = search($name, [ "N=$processes", "OPS=$operations", mix($what), @more ], { short => $least < 4e6 });
+
+	is(finding($out), '', "$name: no property is violated");
+	cmp_ok(states($out), '>=', $least, "$name: " . states($out) . ' states');
+}
+
+foreach my $case ($long ? @samples : ())
+{
+	my ($processes, $operations, $what, $least) = @$case;
+	my $name = "$processes processes, $operations each of $what";
+	my $out =
+	  search($name, [ "N=$processes", "OPS=$operations", mix($what) ], { sample => 30 });
+
+	is(finding($out, 1), '', "$name: no property is violated in a sample");
+	cmp_ok(states($out), '>=', $least, "$name: " . states($out) . ' states');
+}
+
+# ---- does the test notice? ----
+
+# A search that was cut short, for want of depth or of memory
+my $cut = search('cut short', [ 'OPS=1', mix('exclusive') ], { short => 1, depth => 50 });
+isnt(finding($cut), '', 'a search that is not deep enough is noticed: ' . finding($cut));
+$cut = search('no memory', [ 'OPS=2', mix('exclusive') ], { short => 1, megabytes => 200 });
+isnt(finding($cut), '', 'a search without enough memory is noticed: ' . finding($cut));
+
+# Processes and operations of the least case in which it shows, and what must be
+# violated
+my $stuck = qr/invalid end state/;
+my %mutants = (
+	ALL_TO_FRONT => [ 3, 1, 'exclusive', qr/g_before/ ],
+	ATTEMPT_IGNORES_RESERVED => [ 3, 2, 'exclusive', qr/w_reserved/ ],
+	DEQUEUE_UNLOCKED => [ 3, 1, 'exclusive', qr/g_owner==me/ ],
+	GRANT_TOLD_LATE => [ 3, 2, 'exclusive', $stuck ],
+	GRANT_TO_ANYBODY => [ 3, 2, 'exclusive, shared', $stuck ],
+	LINK_AFTER_PUSH => [ 3, 1, 'exclusive', qr/other!=0|prev\[cur\]/ ],
+	NO_LOOK_AT_VAR => [ 3, 1, 'exclusive, update var, wait for var', $stuck ],
+	NO_PROOF => [ 3, 1, 'exclusive', $stuck ],
+	NO_RELEASE_OK => [ 3, 2, 'exclusive', qr/w_release_ok|invalid end state/ ],
+	NO_SECOND_ATTEMPT => [ 3, 1, 'exclusive', $stuck ],
+	RELEASE_IGNORES_RESERVED => [ 3, 2, 'exclusive', qr/w_reserved.*g_wakers/ ],
+	RESERVATION_STAYS => [ 3, 2, 'exclusive', qr/i<=3/ ],
+	UNLINK_BLINDLY => [ 3, 1, 'exclusive', qr/j==g_queued/ ],
+	UNLOCK_IGNORES_WAKE_WANTED => [ 3, 1, 'exclusive, update var, wait for var', qr/g_told|invalid end state/ ],
+	WAKER_LOOKS_ONCE => [ 3, 1, 'exclusive', $stuck ],
+	WAKER_TELLS_NOBODY_LATE => [ 4, 1, 'exclusive, acquire or wait', qr/g_told/ ]);
+
+my $source = join '', map { slurp_file($_) } glob(dirname($model) . '/*.pml');
+my %in_model = map { $_ => 1 } $source =~ /\bMUTANT_(\w+)/g;
+is_deeply([ sort keys %mutants ], [ sort keys %in_model ], 'every mutant of the model is tried');
+
+foreach my $mutant (sort keys %mutants)
+{
+	my ($processes, $operations, $what, $expected) = @{ $mutants{$mutant} };
+	my $out = search("mutant $mutant",
+		[ "N=$processes", "OPS=$operations", mix($what), "MUTANT_$mutant" ], { short => 1 });
+
+	like(finding($out), $expected,
+		"mutant $mutant is caught: " . finding($out) . ' (' . states($out) . ' states)');
+}
+
+done_testing();

@@ -1,0 +1,92 @@
+# Waiting for LWLocks: the server's own lwlock.c and the library's policies,
+# compiled into test/lwlock/threads, where threads play backends: under
+# ThreadSanitizer, and optimized; and in one thread that switches between them at
+# random, which sees most.  Then with mutants, that must fail.
+#
+# LWLOCK_HARNESS_SECONDS is how long each of the three runs (10), without mutants
+# if LWLOCK_HARNESS_MUTANTS is 0; LWLOCK_HARNESS_SEED is where they begin, and
+# LWLOCK_HARNESS_KINDS which they are.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use File::Basename;
+use File::Path qw(make_path);
+use IPC::Run qw(run);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $top = abs_path(dirname(__FILE__) . '/..');
+my $harness = "$top/test/lwlock/threads";
+my $seconds = $ENV{LWLOCK_HARNESS_SECONDS} || 10;
+my $seed = $ENV{LWLOCK_HARNESS_SEED} || 1;
+
+my $pg_config = $ENV{PG_CONFIG} || 'pg_config';
+
+# A server that this project has built has its source, too; others may not.
+my $source = $ENV{LWLOCK_HARNESS_SOURCE} || "$top/build/18/src-patched";
+if ($pg_config !~ m{^\Q$top\E/build/} && !-f "$source/src/include/storage/lwlock_queue.h")
+{
+	plan skip_all => "there is no source of a patched server in $source";
+}
+
+my $out = "$PostgreSQL::Test::Utils::tmp_check/lwlock_harness";
+make_path($out);
+local $ENV{PG_CONFIG} = $pg_config;
+local $ENV{SOURCE} = $source;
+local $ENV{TSAN_OPTIONS} = 'halt_on_error=0';
+
+# ThreadSanitizer wants its addresses where kernels that randomize much do not
+# leave them.
+my @setarch =
+  run([ 'setarch', '-R', 'true' ], '>', \my $ignored, '2>', \my $ignored_too) ? ('setarch', '-R') : ();
+
+# What must have happened for a run to mean something.  Hand-overs are rare.
+my @wanted = qw(rounds exclusive shared conditional_got conditional_failed or_wait_got or_wait_waited
+  var_free var_changed var_updates var_acknowledged disowned nested policy_switches slept spurious
+  pushed_locked pushed_lockless pushed_front pushed_until_free undone wake_wanted reserved granted);
+
+my %operations;
+for my $kind (split(' ', $ENV{LWLOCK_HARNESS_KINDS} || 'tsan threads fibers'))
+{
+	my ($stdout, $stderr) = ('', '');
+
+	{
+		local $ENV{OUT} = "$out/$kind";
+		if (!run([ "$harness/build", $kind ], '>', \$stdout, '2>', \$stderr))
+		{
+			fail("$kind: compiles");
+			diag($stderr);
+			next;
+		}
+	}
+
+	my $ok = run([ @setarch, "$out/$kind/stress", "--seconds=$seconds", "--seed=$seed" ],
+		'>', \$stdout, '2>', \$stderr);
+	ok($ok, "$kind: $seconds s without a failure")
+	  or diag(substr($stderr, 0, 20000));
+
+	my %counts = $stdout =~ /^(\w+)=(\d+)$/mg;
+	$operations{$kind} = $counts{operations} || 0;
+	is(join(' ', grep { !$counts{$_} } @wanted), '', "$kind: everything has happened");
+	note("$kind: " . join(', ', map { "$_ $counts{$_}" } grep { defined $counts{$_} } 'operations', @wanted));
+}
+cmp_ok($operations{fibers} || 0, '>', 10000, 'enough operations in random order');
+
+if (($ENV{LWLOCK_HARNESS_MUTANTS} // 1) ne '0')
+{
+	my ($stdout, $stderr) = ('', '');
+	local $ENV{OUT} = "$out/mutants";
+	make_path($ENV{OUT});
+	my $ok = run([ "$harness/run_mutants", '--seconds=30' ], '>', \$stdout, '2>', \$stderr);
+	my @mutants = glob("$harness/mutants/*.mutant");
+	my $caught = () = $stdout =~ /^caught /mg;
+
+	note($stdout);
+	ok($ok, 'no mutant survives') or diag($stdout . $stderr);
+	is($caught, scalar @mutants, 'each mutant was run');
+	cmp_ok(scalar @mutants, '>=', 12, 'there are mutants');
+}
+
+done_testing();

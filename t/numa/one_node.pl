@@ -1,0 +1,257 @@
+# NUMA placement on a machine with one node, and where the kernel says no: the
+# server starts whatever is asked for, and says what came of it.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use File::Basename;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+my @nodes_here = glob('/sys/devices/system/node/node[0-9]*');
+plan skip_all => 'this machine has several NUMA nodes' if @nodes_here > 1;
+
+my $preload;
+my $node = sweep_node('one', conf => "shared_buffers = 16MB\npg_sweep.strategy = partitioned\n");
+$node->append_conf('postgresql.conf', "pg_sweep.numa_placement = off\npg_sweep.numa_affinity = off\npg_sweep.numa_debug_nodes = 0\n");
+
+sub query { return $node->safe_psql('postgres', $_[0]); }
+
+# Start with these settings, and the shim's if any; returns what pg_sweep logs
+sub start_with
+{
+	my ($settings, %shim) = @_;
+	my $offset = -e $node->logfile ? -s $node->logfile : 0;
+
+	foreach my $name (sort keys %$settings)
+	{
+		$node->adjust_conf('postgresql.conf', "pg_sweep.$name", $settings->{$name});
+	}
+	{
+		local %ENV = (%ENV, %shim);
+		$ENV{LD_PRELOAD} = $preload if %shim;
+		$node->start;
+	}
+	return join "\n", grep { /pg_sweep|HINT|DETAIL/ } split /\n/, slurp_file($node->logfile, $offset);
+}
+
+my $status = q{
+SELECT numa_placement, numa_placement_configured, numa_placement_note, numa_placement_time > '0', nodes FROM pg_sweep_status};
+
+# ---- one node ----
+
+my $log = start_with({ numa_placement => 'off' });
+query('CREATE EXTENSION pg_sweep; CREATE EXTENSION pg_prewarm');
+is($log, '', 'off: nothing to say');
+is(query($status), 'off|off||f|1', 'off: pg_sweep_status');
+$node->stop;
+
+foreach my $placement ('interleave', 'partition')
+{
+	$log = start_with({ numa_placement => $placement });
+	like($log, qr/LOG:  pg_sweep\.numa_placement = $placement has no effect: the machine has one NUMA node$/,
+		"$placement: the log says that it has no effect");
+	is(query($status), "off|$placement|the machine has one NUMA node|f|1", "$placement: and so does pg_sweep_status");
+	$node->stop;
+}
+$log = start_with({ numa_placement => 'auto' });
+is($log, '', 'auto: nothing to say');
+is(query($status), 'off|auto||f|1', 'auto: nothing is what was asked for');
+
+# ---- residence ----
+
+sub pages
+{
+	my ($what, $filter) = @_;
+	return query("SELECT coalesce(sum(pages), 0) FROM pg_sweep_numa_residence WHERE what = '$what' AND $filter");
+}
+
+my $page_size = query('SELECT DISTINCT page_size FROM pg_sweep_numa_residence');
+SKIP:
+{
+	skip 'the kernel does not tell where pages are', 10 unless query('SELECT pg_numa_available()') eq 't';
+
+	is(query('SELECT sum(resident_buffers), max(residence_asked_at) > now() - interval \'1 minute\' FROM pg_sweep_nodes') =~ s/^\d+\|//r,
+		't', 'pg_sweep_nodes knows when residence was asked');
+	my $untouched = pages('blocks', 'node IS NULL');
+	my $all = pages('blocks', 'true');
+	cmp_ok($untouched, '>', $all / 4, "$untouched of $all pages of blocks have not been used");
+	cmp_ok($untouched - pages('blocks', 'node IS NULL'), '<', $all / 10, 'and asking does not use them');
+	is(pages('descriptors', 'node IS NULL'), 0, 'all descriptors have been');
+	is(pages('descriptors', 'node = 0') * $page_size <= 16 * 1024 * 1024 / 8192 * 64 ? 't' : 'f',
+		't', 'and are no more than there are');
+	is(pages('procs', 'node IS NULL AND wanted_node IS NULL'), 0, 'all PGPROCs have been');
+	cmp_ok(pages('procs', 'node = 0'), '>', 0, 'and are counted');
+
+	query(q{
+CREATE TABLE t AS SELECT repeat('x', 500) AS pad FROM generate_series(1, 40000)});
+	query(q{SELECT pg_prewarm('t')}) foreach 1 .. 2;
+	is(pages('blocks', 'node IS NULL'), 0, 'a full pool has no unused page');
+	is(pages('blocks', 'node = 0'), $all, 'all are on node 0');
+	is(query('SELECT resident_buffers - buffers FROM pg_sweep_nodes'), 0, 'and pg_sweep_nodes remembers that');
+	is(query('SELECT count(*) FROM pg_sweep_numa_residence WHERE wanted_node IS NOT NULL'), 0, 'no page is wanted on a certain node');
+}
+$node->stop;
+
+# ---- affinity, on pretended nodes ----
+
+my $allowed = q{
+SELECT (regexp_match(pg_read_file('/proc/self/status'), 'Cpus_allowed_list:\s*(\S+)'))[1]};
+my ($cpus) = slurp_file('/proc/self/status') =~ /^Cpus_allowed_list:\s*(\S+)$/m;
+
+start_with({ numa_placement => 'off', numa_affinity => 'spread' });
+is(query($allowed), $cpus, 'spread: with one node, backends run where they may');
+$node->stop;
+
+$log = start_with({ numa_placement => 'partition', numa_debug_nodes => 2 });
+like($log, qr/has no effect: the NUMA nodes are not real/, 'pretended nodes: nothing is placed');
+SKIP:
+{
+	skip 'this machine has one CPU', 6 if $cpus =~ /^\d+$/;
+
+	my @first = map { query($allowed) } 1 .. 4;
+	is($first[0], $first[2], 'spread: every other backend is on the same node');
+	is($first[1], $first[3], 'spread: and the others, too');
+	isnt($first[0], $first[1], 'spread: which is another one');
+
+	query(q{CREATE TABLE big AS SELECT i FROM generate_series(1, 100000) i; ANALYZE big});
+	my $workers = query(
+		q{
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SET debug_parallel_query = on; SET parallel_leader_participation = off;
+SELECT (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'Cpus_allowed_list:\s*(\S+)'))[1] FROM big LIMIT 1}
+	);
+	isnt($workers, $cpus, 'spread: parallel workers are bound, too');
+
+	my $launcher = query(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
+	like(slurp_file("/proc/$launcher/status"), qr/^Cpus_allowed_list:\s*\Q$cpus\E$/m, 'auxiliary processes are not');
+
+	$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_affinity', 'off');
+	$node->reload;
+	$node->poll_query_until('postgres', q{SELECT current_setting('pg_sweep.numa_affinity') = 'off'});
+	is(query($allowed), $cpus, 'off, by a reload: new backends run where they may');
+}
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_debug_nodes', 0);
+
+# ---- what a kernel can answer ----
+
+SKIP:
+{
+	my $source = abs_path("$FindBin::RealBin/../../test/numa/shim/numa_shim.c");
+	$preload = "$PostgreSQL::Test::Utils::tmp_check/numa_shim.so";
+	skip 'the shim does not compile here (gcc, libnuma-dev)', 1
+	  if system("gcc -shared -fPIC -o '$preload' '$source' -ldl -lnuma >/dev/null 2>&1") != 0;
+
+	# seccomp, as in a container
+	my $forbidden = 'the kernel does not permit the system calls for NUMA, as in many containers';
+	$log = start_with({ numa_placement => 'partition', numa_affinity => 'off' }, SHIM_DENY => 'get_mempolicy');
+	like($log, qr/WARNING:  pg_sweep\.numa_placement = partition has no effect: \Q$forbidden\E/, 'EPERM: a warning');
+	is(query($status), "off|partition|$forbidden|f|1", 'EPERM: and a note');
+	is(query('SELECT nodes_note FROM pg_sweep_status'), $forbidden, 'EPERM: of the nodes, too');
+	my ($ret, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM pg_sweep_numa_residence');
+	is($ret, 0, 'EPERM: residence can still be asked');
+	$node->stop;
+	$log = start_with({ numa_placement => 'auto' }, SHIM_DENY => 'get_mempolicy');
+	like($log, qr/LOG:  pg_sweep\.numa_placement = auto has no effect: \Q$forbidden\E/, 'EPERM: auto does not warn');
+	$node->stop;
+
+	start_with({ numa_placement => 'auto' }, SHIM_DENY => 'numa_move_pages');
+	($ret, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM pg_sweep_numa_residence');
+	like($stderr, qr/ERROR:  could not ask the kernel where shared memory is: Operation not permitted\nHINT:  In a container/,
+		'EPERM from move_pages: an error that says what to do');
+	$node->stop;
+
+	# two nodes, the second without CPUs
+	my $calls = "$PostgreSQL::Test::Utils::tmp_check/mbind.log";
+	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls);
+	like($log, qr/LOG:  pg_sweep placed 16384 kB of buffers and \d+ kB of other shared memory on 2 NUMA nodes \(partition, pages of 4 kB\) in \d+\.\d+ ms/,
+		'two nodes: the log says what was done');
+	is(query($status), 'partition|partition||t|2', 'two nodes: pg_sweep_status');
+	is(query(q{SELECT string_agg((cpus > 0)::text, ' ' ORDER BY node) FROM pg_sweep_nodes}),
+		'true false', 'two nodes: one without CPUs');
+
+	my @mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
+	my ($end, $bytes) = (0, [ 0, 0 ]);
+	my @bad;
+	foreach my $call (sort { $a->[0] <=> $b->[0] } @mbind)
+	{
+		my ($address, $size, $mode, $mask, $flags) = @$call;
+		push @bad, "@$call" if $address % 4096 || $size % 4096 || $address < $end || $mode != 1 || $mask !~ /^[12]$/;
+		$end = $address + $size;
+		$bytes->[ $mask - 1 ] += $size if $flags == 0;
+	}
+	is_deeply(\@bad, [], 'two nodes: whole pages, none twice, each preferred on one node');
+	is($bytes->[0] + $bytes->[1], 16 * 1024 * 1024, 'two nodes: all blocks are on one of them');
+	cmp_ok(abs($bytes->[0] - $bytes->[1]), '<=', 64 * 8192, 'two nodes: each has half, to a page of descriptors');
+	cmp_ok((grep { $_->[4] == 2 } @mbind), '>=', 4 + 4, 'two nodes: descriptors and PGPROCs, which have been touched, are moved');
+
+	is( query(q{
+SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DISTINCT wanted_node) FROM pg_sweep_numa_residence WHERE what = 'descriptors'}),
+		't|2', 'two nodes: residence tells what is from what should be');
+	$node->stop;
+
+	unlink $calls;
+	$log = start_with({ numa_placement => 'interleave' }, SHIM_NODES => 3, SHIM_LOG => $calls);
+	like($log, qr/LOG:  pg_sweep placed 16384 kB of buffers .* on 3 NUMA nodes \(interleave, /, 'interleave: the log says so');
+	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
+	is_deeply([ map { "$_->[2] $_->[3] $_->[4]" } @mbind ], [ '3 7 0', '3 7 2' ], 'interleave: all blocks, all descriptors, over all nodes');
+	$node->stop;
+
+	# a refusal in the middle
+	unlink $calls;
+	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_DENY => 'mbind:3');
+	like($log, qr/WARNING:  pg_sweep could not place shared memory on NUMA nodes: Operation not permitted\n/, 'refused: a warning');
+	like($log, qr/HINT:  In a container, the capability SYS_NICE/, 'refused: with a hint');
+	is(query($status), 'off|partition|Operation not permitted|t|2', 'refused: pg_sweep_status');
+	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
+	is_deeply(
+		[ map { "$_->[2] $_->[5]" } @mbind ],
+		[ '1 works', '1 works', '1 fails', '0 works', '0 works' ],
+		'refused: what had been done is undone');
+	is_deeply([ map { "$_->[0] $_->[1]" } @mbind[ 3, 4 ] ], [ map { "$_->[0] $_->[1]" } @mbind[ 0, 1 ] ], 'refused: all of it');
+	is(query('SELECT count(*) FROM pg_sweep_numa_residence WHERE wanted_node IS NOT NULL'), 0, 'refused: no page is wanted anywhere');
+	$node->stop;
+
+	# processes that cannot be bound
+	$log = start_with({ numa_placement => 'off', numa_affinity => 'spread', numa_debug_nodes => 2 }, SHIM_DENY => 'sched_setaffinity');
+	is(query($allowed), $cpus, 'no binding: backends start') foreach 1 .. 3;
+	my @lines = grep { /LOG:  pg_sweep could not bind a process to NUMA node \d: sched_setaffinity: Operation not permitted/ }
+	  split /\n/, slurp_file($node->logfile);
+	is(scalar @lines, 1, 'no binding: which is said once');
+	$node->stop;
+}
+
+# ---- a server without the hooks for it ----
+
+SKIP:
+{
+	my $stock = stock_prefix();
+	skip 'there is no unpatched server (make server VARIANT=stock, or set PG_SWEEP_STOCK)', 1 unless defined $stock;
+
+	my $unpatched = PostgreSQL::Test::Cluster->new('unpatched', install_path => $stock);
+	my $missing = 'The server lacks the core patch "numa-placement-hooks".';
+	$unpatched->init;
+	$unpatched->append_conf(
+		'postgresql.conf', qq{
+dynamic_library_path = '\$libdir:@{[$node->config_data('--pkglibdir')]}'
+shared_preload_libraries = 'pg_sweep'
+pg_sweep.numa_affinity = spread
+pg_sweep.numa_local_memory = off
+});
+	$unpatched->start;
+	like(
+		slurp_file($unpatched->logfile),
+		qr/WARNING:  invalid value for parameter "pg_sweep\.numa_affinity": "spread"\n.*DETAIL:  \Q$missing\E/,
+		'without the patch: numa_affinity is refused, naming it');
+	is($unpatched->safe_psql('postgres', 'SHOW pg_sweep.numa_affinity'), 'off', 'without the patch: it is off');
+	my ($ret, $stdout, $stderr) = $unpatched->psql('postgres', 'ALTER SYSTEM SET pg_sweep.numa_local_memory = on');
+	like($stderr, qr/DETAIL:  \Q$missing\E/, 'without the patch: local_memory is refused, too');
+	$unpatched->stop;
+}
+
+done_testing();

@@ -1,0 +1,109 @@
+
+# A backend killed in the middle of a load, while strategies are switched: the
+# server restarts by crash recovery, with nothing lost and nothing broken, and
+# with the strategy that is configured.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use StressTest;
+use SweepTest;
+use Test::More;
+
+my $node = sweep_node(
+	'main',
+	init => { extra => ['--data-checksums'] },
+	conf => qq{
+shared_buffers = 2MB
+pg_sweep.strategy = batched
+full_page_writes = on
+checkpoint_timeout = 30s
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+is($node->safe_psql('postgres', 'SHOW data_checksums'),
+	'on', 'data checksums are on');
+
+my $load = start_pgbench($node, 'init', '--initialize', '--scale' => 3);
+is(wait_for_background($load, 60), 0, 'pgbench is initialized')
+  or die background_stderr($load);
+
+my @strategies = strategies($node);
+
+# "batched" alone, and all in turn
+for my $case ('batched', 'switching')
+{
+	my $switcher;
+	my $offset = -s $node->logfile;
+	my $started =
+	  $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+
+	$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
+	$load = start_pgbench(
+		$node, "crash_$case",
+		'--client' => 8,
+		'--time' => 3600);
+	$switcher = start_switching($node, "switch_$case", 20, 3600)
+	  if $case eq 'switching';
+
+	# Well under way: the whole pool replaced several times by each strategy
+	for my $used ($case eq 'switching' ? @strategies : $case)
+	{
+		ok( $node->poll_query_until(
+				'postgres',
+				"SELECT allocations > 2000 FROM pg_sweep_strategies WHERE strategy = '$used'"
+			),
+			"$case: $used allocates");
+	}
+	if ($case eq 'switching')
+	{
+		ok( $node->poll_query_until(
+				'postgres',
+				'SELECT min(switches) > 5 FROM pg_sweep_strategies'),
+			"$case: it is switched");
+	}
+
+	my $victim =
+	  kill_backend($node, "application_name = 'crash_$case'");
+
+	check_interrupted($case, $load, $switcher ? $switcher : ());
+	check_recovered($node, $offset, $victim, $case);
+	is( $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
+		$started,
+		"$case: the server itself was not started anew");
+
+	is( $node->safe_psql(
+			'postgres',
+			'SELECT strategy, configured, set_by, set_by_role, generation FROM pg_sweep_status'
+		),
+		'batched|batched|start||1',
+		"$case: the configured strategy is active");
+	cmp_ok(
+		$node->safe_psql('postgres',
+			'SELECT backends FROM pg_sweep_status'),
+		'<', 8, "$case: the dead backends are forgotten");
+	check_amcheck($node, $case);
+	check_balances($node, $case);
+	check_counts_agree($node, $case);
+
+	# and it can go on
+	my $before = counter($node, 'batched', 'allocations');
+	$load = start_pgbench(
+		$node, "after_$case",
+		'--client' => 8,
+		'--transactions' => 100);
+	is(wait_for_background($load, 60), 0, "$case: the load can go on")
+	  or diag(background_stderr($load));
+	cmp_ok(counter($node, 'batched', 'allocations') - $before,
+		'>', 100, "$case: batched allocates again");
+	check_balances($node, "$case, afterwards");
+}
+
+$node->stop;
+check_checksums($node);
+done_testing();

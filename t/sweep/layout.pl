@@ -1,0 +1,50 @@
+# Properties of the layout of partitions: how many there are, and where one ends
+# and the next begins, for random pools, nodes, wishes and page sizes; and that
+# the test notices when they do not hold.
+#
+# LAYOUT_SEED=n takes other cases, LAYOUT_CASES=n more or fewer.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+my $seed = $ENV{LAYOUT_SEED} || 1;
+my $cases = $ENV{LAYOUT_CASES} || 1000000;
+
+my $node = PostgreSQL::Test::Cluster->new('layout');
+$node->init;
+$node->start;
+plan skip_all => 'test/sweep/test_sweep is not installed in this server'
+  unless installed_module($node, 'test_sweep_layout');
+$node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
+note "seed $seed";
+
+my @columns = qw(violation cases fewer_than_nodes reduced rounded_up automatic
+  single most off_grid with_head uneven);
+my %found;
+@found{@columns} = split /\|/,
+  $node->safe_psql('postgres',
+	"SELECT " . join(', ', @columns) . " FROM test_sweep_layout($seed, $cases)");
+is($found{violation}, '', 'every property holds');
+is($found{cases}, $cases, "in $cases layouts");
+cmp_ok($found{$_}, '>', $cases / 1000, "exercised: $_ ($found{$_})")
+  for @columns[ 2 .. $#columns ];
+
+# A mutant that needs more cases than these would be seen by luck
+my %caught = map { split /\|/, $_, 2 } split /\n/,
+  $node->safe_psql(
+	'postgres', qq{
+	SELECT code, coalesce(violation, '')
+	FROM test_sweep_layout_codes() AS code, test_sweep_layout($seed, 20000, code)});
+is(delete $caught{pg_sweep}, '', 'the same cases find nothing in the real code');
+cmp_ok(scalar keys %caught, '>=', 17, (scalar keys %caught) . ' mutants');
+isnt($caught{$_}, '', "mutant \"$_\" is caught: $caught{$_}") for sort keys %caught;
+
+$node->stop;
+done_testing();

@@ -1,0 +1,151 @@
+# The background writer under "partitioned": it writes ahead of each partition's
+# hand, all partitions together within one budget a cycle, none at the expense of
+# the others; and rests when there is nothing to do.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+my $budget = 20;
+my $node = sweep_node(
+	'main', conf => qq{
+shared_buffers = 16MB
+pg_sweep.strategy = partitioned
+pg_sweep.numa_debug_nodes = 4
+pg_sweep.partitions = 8
+checkpoint_timeout = 1h
+max_wal_size = 10GB
+# cycles come when the test reloads
+bgwriter_delay = 10s
+bgwriter_lru_maxpages = 0
+bgwriter_lru_multiplier = 10
+});
+$node->start;
+plan skip_all => 'test/sweep/measure_sweep is not installed in this server'
+  unless installed_module($node, 'measure_sweep');
+$node->safe_psql('postgres',
+	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION pg_buffercache');
+
+sub sql
+{
+	my ($sql) = @_;
+	return $node->safe_psql('postgres', $sql);
+}
+
+sub configure
+{
+	my ($line) = @_;
+	$node->append_conf('postgresql.conf', $line);
+	return;
+}
+
+# One more cycle: wait until the writer has reported what is allocated now
+sub cycle
+{
+	my $seen = sql('SELECT buffers_alloc FROM pg_stat_bgwriter');
+
+	sql('SELECT measure_sweep_exact(1, 0)');
+	sql('SELECT pg_reload_conf()');
+	$node->poll_query_until('postgres',
+		"SELECT buffers_alloc > $seen FROM pg_stat_bgwriter")
+	  or die 'the background writer makes no cycle';
+	return;
+}
+
+# Dirty buffers of each partition
+sub dirty
+{
+	return split /\n/, sql(q{
+		SELECT count(bufferid) FROM pg_sweep_partitions
+		LEFT JOIN pg_buffercache ON isdirty AND usagecount = 0
+			 AND bufferid - 1 BETWEEN first_buffer AND first_buffer + num_buffers - 1
+		GROUP BY partition ORDER BY partition});
+}
+
+# Fill the pool with dirty pages that nobody has used since
+sub make_dirty
+{
+	sql(q{
+		DROP TABLE IF EXISTS dirty;
+		CREATE TABLE dirty (id int, pad text) WITH (fillfactor = 10);
+		ALTER TABLE dirty ALTER pad SET STORAGE PLAIN;
+		INSERT INTO dirty SELECT i, repeat('x', 4500) FROM generate_series(1, 1900) i;
+		SELECT measure_sweep_preset(0)});
+	return;
+}
+
+sub cleaned
+{
+	return split /\|/, sql('SELECT buffers_clean, maxwritten_clean FROM pg_stat_bgwriter');
+}
+
+#
+# Off
+#
+make_dirty();
+my @dirty = dirty();
+is(scalar(grep { $_ > 150 } @dirty), 8, "all partitions are full of dirty pages: @dirty");
+cycle();
+is(join(' ', cleaned()), '0 0', 'nothing is written with bgwriter_lru_maxpages = 0');
+
+#
+# One budget for all
+#
+configure("bgwriter_lru_maxpages = $budget");
+my @before = dirty();
+my $cycles = 40;
+for (1 .. $cycles)
+{
+	# all partitions are asked for much
+	sql('SELECT measure_sweep_exact(256, 0)');
+	cycle();
+}
+my ($clean, $full) = cleaned();
+cmp_ok($clean, '<=', $budget * ($full + 1),
+	"never more than $budget a cycle: $clean in $full cycles that wrote so many");
+cmp_ok($clean, '>=', $budget * $cycles / 4, "pages were written: $clean");
+cmp_ok($full, '>=', $cycles / 4, "and the budget used up in many cycles: $full");
+my @after = dirty();
+is(scalar(grep { $before[$_] - $after[$_] > $clean / 40 } 0 .. 7),
+	8, "in every partition: @before became @after");
+
+#
+# Ahead of the hand: what is allocated next is clean already
+#
+configure("bgwriter_lru_maxpages = 1000");
+sql('SELECT measure_sweep_exact(1000, 0)');
+cycle() for 1 .. 2;
+is( sql(q{
+	SELECT count(*) FROM pg_sweep_partitions JOIN pg_buffercache
+	ON (bufferid - 1 - first_buffer - (hand - first_buffer) + num_buffers) % num_buffers < 64
+	   AND bufferid - 1 BETWEEN first_buffer AND first_buffer + num_buffers - 1
+	WHERE isdirty AND usagecount = 0 AND pinning_backends = 0}),
+	0, 'no dirty page is among the next 64 of any hand');
+
+#
+# Idle: the writer rests
+#
+configure("bgwriter_delay = 10ms");
+cycle();
+my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'});
+my $event =
+  q{SELECT wait_event = 'BgwriterHibernate' FROM pg_stat_activity WHERE backend_type = 'background writer'};
+ok($node->poll_query_until('postgres', $event),
+	'the background writer hibernates when nobody allocates');
+
+# One allocation wakes it
+my $alloc = sql('SELECT buffers_alloc FROM pg_stat_bgwriter');
+sql('SELECT measure_sweep_exact(500, 0)');
+ok($node->poll_query_until('postgres', "SELECT buffers_alloc >= $alloc + 500 FROM pg_stat_bgwriter"),
+	'and an allocation wakes it');
+is(sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'}),
+	$pid, 'it has been the same one all the time');
+
+$node->stop;
+done_testing();

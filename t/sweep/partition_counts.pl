@@ -1,0 +1,247 @@
+# What partitions count adds up: with the counters of the strategy, with
+# pg_stat_bgwriter, and over nodes; under load, across resets and exits of
+# backends, and after a crash.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = sweep_node(
+	'main', conf => qq{
+shared_buffers = 16MB
+pg_sweep.strategy = partitioned
+pg_sweep.numa_debug_nodes = 4
+pg_sweep.partitions = 8
+checkpoint_timeout = 1h
+});
+$node->start;
+plan skip_all => 'test/sweep/measure_sweep is not installed in this server'
+  unless installed_module($node, 'measure_sweep');
+
+my $clients = 8;
+
+sub sql
+{
+	my ($sql) = @_;
+	return $node->safe_psql('postgres', $sql);
+}
+
+# At rest, everything adds up to the last event.  The question itself may
+# allocate between two of its parts, hence the poll.
+sub check_sums
+{
+	my ($title, $under_way) = @_;
+	my $sums = q{
+		SELECT s.allocations AS asked, p.requests,
+			   s.allocations - s.failed AS found, p.allocations, n.allocations AS on_nodes,
+			   s.evictions AS evicted, p.evictions, p.redirected_out, p.redirected_in,
+			   p.local_allocations AS local, n.local_allocations AS local_on_nodes,
+			   n.allocations - n.remote_allocations AS not_remote
+		FROM pg_sweep_strategies AS s,
+			 (SELECT sum(requests) AS requests, sum(allocations) AS allocations,
+					 sum(evictions) AS evictions, sum(redirected_out) AS redirected_out,
+					 sum(redirected_in) AS redirected_in,
+					 sum(local_allocations) AS local_allocations FROM pg_sweep_partitions) AS p,
+			 (SELECT sum(allocations) AS allocations, sum(local_allocations) AS local_allocations,
+					 sum(remote_allocations) AS remote_allocations FROM pg_sweep_nodes) AS n
+		WHERE s.strategy = 'partitioned'};
+
+	my $agree;
+
+	# not as long as poll_query_until() would wait for a sum that is wrong
+	for (1 .. 50)
+	{
+		$agree = sql(qq{
+			SELECT asked = requests AND found = allocations AND found = on_nodes
+				   AND evicted = evictions AND redirected_out = redirected_in
+				   AND local = local_on_nodes AND local = not_remote
+			FROM ($sums) AS s (asked, requests, found, allocations, on_nodes, evicted,
+							   evictions, redirected_out, redirected_in, local,
+							   local_on_nodes, not_remote)});
+		last if $agree eq 't';
+		usleep(100_000);
+	}
+	is($agree, 't', "$title: sums over partitions and nodes agree with the strategy's")
+	  or diag($node->safe_psql('postgres', $sums, extra_params => ['-x']));
+	is(impossible($under_way), 0, "$title: and no row contradicts itself");
+	return;
+}
+
+# Rows that cannot be.  Counters that belong together change at different moments
+# of an allocation: a view, or a reset, between the two is off by what is under
+# way, which is the slack.
+sub impossible
+{
+	my ($slack) = @_;
+	return sql(qq{
+		SELECT (SELECT count(*) FROM pg_sweep_partitions
+				WHERE least(requests, redirected_out, allocations, redirected_in,
+							local_allocations, evictions) < 0
+				   OR redirected_out > requests + $slack
+				   OR redirected_in > allocations + $slack
+				   OR local_allocations > allocations + $slack
+				   OR allocations - redirected_in > local_allocations + $slack
+				   OR evictions > allocations + $slack
+				   OR life_expectancy <= '0'
+				   OR hand NOT BETWEEN first_buffer AND first_buffer + num_buffers - 1)
+			 + (SELECT count(*) FROM pg_sweep_nodes
+				WHERE remote_allocations < -$slack OR share_percent NOT BETWEEN 0 AND 100)});
+}
+
+sub fast_sums
+{
+	return sql('SELECT sum(requests), sum(allocations), sum(evictions) FROM pg_sweep_partitions');
+}
+
+#
+# From the start of the server: as core counts
+#
+is(sql(q{SELECT count(*) FROM pg_available_extensions WHERE name LIKE 'pg\_sweep'}),
+	1, 'something has allocated');
+sql('CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep');
+is( sql('SELECT count(*) FROM pg_sweep_partitions WHERE life_expectancy IS NOT NULL'),
+	0, 'nothing can be said about pages before one is evicted');
+churn_setup($node);
+churn($node);
+check_counts_agree($node, 'beginning');
+check_sums('beginning', 0);
+
+#
+# Many backends at once.  Victims alone, which is faster than reading pages: a
+# lease takes microseconds.
+#
+sub alloc_load
+{
+	my ($name, @options) = @_;
+
+	return start_pgbench(
+		$node, $name,
+		'--client' => $clients,
+		'--file' => write_script("$name.sql", "SELECT measure_sweep_exact(3000, 0);\n"),
+		@options);
+}
+
+# Reads the views many times; returns the largest step back of a sum, and how far
+# it has come.
+sql(q{
+	CREATE FUNCTION watch(times int, OUT back numeric, OUT progress numeric) LANGUAGE plpgsql AS $$
+	DECLARE
+		last numeric[];
+		now numeric[];
+		first numeric;
+	BEGIN
+		back := 0;
+		FOR i IN 1..times LOOP
+			SELECT ARRAY[sum(requests), sum(allocations), sum(redirected_out),
+						 sum(redirected_in), sum(local_allocations), sum(evictions)]
+			INTO now FROM pg_sweep_get_partitions();
+			first := coalesce(first, now[1]);
+			progress := now[1] - first;
+			FOR k IN 1..6 LOOP
+				back := greatest(back, last[k] - now[k]);
+			END LOOP;
+			last := now;
+		END LOOP;
+	END $$});
+my $load = alloc_load('watched', '--time' => 3600);
+ok( $node->poll_query_until('postgres',
+		"SELECT count(*) >= $clients FROM pg_sweep_backends WHERE leases > 100"),
+	'eight backends allocate');
+my ($back, $progress) = split /\|/, sql('SELECT * FROM watch(3000)');
+cmp_ok($progress, '>', 100_000, "much happens while the sums are watched: $progress requests");
+
+# An allocation under way is counted where the backend's last one was, and moves
+# to where it is served: one for each client, and for those that come and go.
+cmp_ok($back, '<=', 2 * $clients, "no sum goes back, but for allocations under way ($back)");
+is(impossible($clients * 64), 0, 'no row contradicts itself');
+stop_background($load);
+
+# Resets in the middle of all that
+for my $i (1 .. 4)
+{
+	$load = alloc_load("reset_$i", '--time' => 3600);
+	$node->poll_query_until('postgres',
+		"SELECT count(*) >= $clients FROM pg_sweep_backends WHERE leases > 100");
+	for (1 .. 10)
+	{
+		sql('SELECT pg_sweep_reset_stats()');
+		is(impossible($clients * 64), 0, 'after a reset under load, no row contradicts itself');
+	}
+	stop_background($load);
+	check_sums("after resets under load, round $i", $clients);
+}
+
+# Short-lived backends
+$load = alloc_load('short', '--transactions' => 20, '--connect');
+is(wait_for_background($load, 60), 0, 'backends come and go');
+check_sums('backends that came and went', $clients);
+
+# A reset at rest begins at zero
+sql('SELECT pg_sweep_reset_stats()');
+cmp_ok((split /\|/, fast_sums())[0], '<', 1000, 'a reset begins anew');
+check_sums('a reset at rest', 0);
+
+#
+# Other strategies are not counted
+#
+sql('SELECT measure_sweep_exact(1000, 0)');
+switch_to($node, 'batched');
+my $before = fast_sums();
+is( sql('DO $$ BEGIN PERFORM measure_sweep_exact(100000, 0); END $$; SELECT node, home, strategy FROM pg_sweep_backends WHERE pid = pg_backend_pid()'),
+	'||batched', 'a backend that allocates by another strategy has no home');
+is(fast_sums(), $before, 'what other strategies allocate is not counted in partitions');
+switch_to($node, 'partitioned');
+is( sql(q{SET pg_sweep.numa_debug_node = 3; DO $$ BEGIN PERFORM measure_sweep_exact(1000, 0); END $$;
+		SELECT b.node, p.node, strategy FROM pg_sweep_backends b JOIN pg_sweep_partitions p ON partition = home
+		WHERE pid = pg_backend_pid()}),
+	'3|3|partitioned', 'a backend of a node is at home there');
+check_sums('switched and back', 0);
+
+#
+# How long pages stay
+#
+$node->restart;
+churn($node);
+$load = alloc_load('steady', '--client' => 1, '--rate' => 20, '--time' => 4);
+is(wait_for_background($load, 60), 0, 'a steady load');
+is( sql(q{
+	SELECT count(*) FROM (
+		SELECT life_expectancy,
+			   num_buffers * (clock_timestamp() - pg_postmaster_start_time()) / evictions AS expected
+		FROM pg_sweep_partitions) AS p
+	WHERE life_expectancy BETWEEN expected * 0.7 AND expected * 1.4}),
+	8, 'pages stay for as long as it takes to evict a partition')
+  or diag(sql(q{SELECT num_buffers, evictions, life_expectancy,
+	clock_timestamp() - pg_postmaster_start_time() FROM pg_sweep_partitions}));
+
+#
+# A crash
+#
+my $offset = -s $node->logfile;
+$load = alloc_load('crash', '--time' => 3600);
+ok( $node->poll_query_until('postgres',
+		"SELECT count(*) >= $clients FROM pg_sweep_backends WHERE leases > 100"),
+	'eight backends allocate again');
+my $victim = sql(q{SELECT pid FROM pg_sweep_backends WHERE leases > 100 LIMIT 1});
+kill('KILL', $victim) or die "could not kill $victim: $!";
+isnt(wait_for_background($load, 60), 0, 'the load ends when a backend is killed');
+ok(wait_until_back($node), 'the server comes back');
+like(slurp_file($node->logfile, $offset), qr/redo is not required|redo starts at/, 'by crash recovery');
+is( sql('SELECT strategy, partitions, set_by FROM pg_sweep_status'),
+	'partitioned|8|start', 'with its partitions');
+cmp_ok((split /\|/, fast_sums())[0], '<', 5000, 'which count from zero');
+is( sql('SELECT count(*) FROM pg_sweep_flows WHERE from_partition <> to_partition'),
+	0, 'and keep their own');
+churn($node);
+check_counts_agree($node, 'crash');
+check_sums('crash', 0);
+
+$node->stop;
+done_testing();

@@ -1,0 +1,167 @@
+# Pinned buffers: a partition that has nothing to give passes on to the nearest
+# one; the last unpinned buffer is found wherever it is; and only without any is
+# there an error.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+my $buffers = 256;
+my $node = sweep_node(
+	'main', conf => qq{
+shared_buffers = $buffers
+max_connections = 20
+pg_sweep.strategy = partitioned
+pg_sweep.numa_debug_nodes = 4
+pg_sweep.partitions = 8
+# nobody but the sessions below pins or writes a buffer
+bgwriter_lru_maxpages = 0
+bgwriter_delay = 10s
+checkpoint_timeout = 1h
+});
+$node->start;
+for my $module (qw(measure_sweep test_sweep_pins))
+{
+	plan skip_all => "$module is not installed in this server"
+	  unless installed_module($node, $module);
+}
+$node->safe_psql('postgres',
+	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_sweep');
+
+# Run a statement on a node while buffers are pinned, each time in a new session.
+# It has run without pins before, so that no catalog must be read meanwhile.
+# Returns what went wrong, or 'fine'.
+sub with_pins
+{
+	my ($pinned, $numa_node, $statement) = @_;
+
+	return (
+		split /\n/,
+		$node->safe_psql(
+			'postgres', qq{
+			SET pg_sweep.numa_debug_node = $numa_node;
+			CREATE TEMP TABLE pinned AS SELECT ARRAY($pinned)::int4[] AS pinned;
+			SELECT coalesce(test_sweep_hold_buffers('{}', '$statement'), 'fine');
+			SELECT pg_sweep_reset_stats() IS NULL;
+			SELECT coalesce(test_sweep_hold_buffers(pinned, '$statement'), 'fine') FROM pinned}))
+	  [-1];
+}
+
+sub all_but
+{
+	my ($but) = @_;
+	return "SELECT generate_series(0, $buffers - 1) EXCEPT SELECT unnest('{$but}'::int4[])";
+}
+
+sub partitions
+{
+	my (@partitions) = @_;
+	my $in = join(', ', @partitions);
+	return "SELECT generate_series(first_buffer, first_buffer + num_buffers - 1) "
+	  . "FROM pg_sweep_partitions WHERE partition IN ($in)";
+}
+
+# Which partitions served the last statement, which allocates 1000 buffers.  The
+# session that asks is on any node, and in so small a pool its own catalogs take a
+# hundred or so.
+sub served
+{
+	return $node->safe_psql('postgres',
+		q{SELECT string_agg(partition::text, ' ' ORDER BY partition) FROM pg_sweep_partitions WHERE allocations >= 300}
+	);
+}
+
+#
+# A partition after the other has nothing to give.  Without balance, so that
+# nothing but pins sends a request elsewhere.
+#
+$node->append_conf('postgresql.conf', 'pg_sweep.balance = off');
+$node->restart;
+
+# The sessions' own homes: one of two partitions of a node
+my $allocate = 'SELECT measure_sweep_exact(1000, 0)';
+for my $numa_node (0, 2)
+{
+	my ($mine, $neighbour) = $numa_node == 0 ? (0, 1) : (2, 3);
+	my @own = (2 * $numa_node, 2 * $numa_node + 1);
+	my @near = (2 * ($numa_node ^ 1), 2 * ($numa_node ^ 1) + 1);
+	my $far = join ' ', grep { $_ / 4 < 1 xor $numa_node < 2 } 0 .. 7;
+
+	is(with_pins('SELECT 1 WHERE false', $numa_node, $allocate),
+		'fine', "node $numa_node, nothing pinned");
+	my $home = served();
+	like($home, qr/^(?:$own[0]|$own[1])$/, "it allocates at home, $home");
+
+	is(with_pins(partitions($home), $numa_node, $allocate),
+		'fine', "node $numa_node, home is pinned");
+	my ($other) = grep { $_ != $home } @own;
+	is(served(), $other, 'the other partition of the node serves it');
+
+	is(with_pins(partitions(@own), $numa_node, $allocate),
+		'fine', "node $numa_node, the node is pinned");
+	like(served(), qr/^(?:$near[0]|$near[1])$/, 'the nearest node serves it');
+
+	is(with_pins(partitions(@own, @near), $numa_node, $allocate),
+		'fine', "node $numa_node, the socket is pinned");
+	my $by = served();
+	ok(index($far, $by) >= 0, "the other socket serves it: $by of $far");
+}
+is( $node->safe_psql('postgres', q{
+		SELECT sum(redirected_in) = sum(redirected_out),
+			   sum(redirected_out) FILTER (WHERE node = 2) >= 1000,
+			   sum(redirected_in) FILTER (WHERE node < 2) >= 1000,
+			   sum(local_allocations) FILTER (WHERE node < 2) < 100
+		FROM pg_sweep_partitions}),
+	't|t|t|t', 'what is served elsewhere is counted as sent on, and not as local')
+  or diag($node->safe_psql('postgres', 'SELECT * FROM pg_sweep_partitions'));
+
+#
+# With balance, everybody else's partitions serve, too
+#
+$node->append_conf('postgresql.conf', 'pg_sweep.balance = on');
+$node->restart;
+is(with_pins(partitions(0 .. 6), 0, $allocate), 'fine', 'seven of eight partitions are pinned');
+is(served(), 7, 'the eighth serves everybody');
+
+#
+# None, and one, in every strategy
+#
+for my $strategy (strategies($node))
+{
+	switch_to($node, $strategy);
+	is(with_pins(all_but(''), 1, $allocate), 'XX000: no unpinned buffers available',
+		"$strategy: an error if all buffers are pinned");
+
+	# Each buffer is the only one once; in use until a moment ago, too
+	my $failures = $node->safe_psql(
+		'postgres', qq{
+		CREATE TEMP TABLE failed (buffer int, usage int, failure text);
+		DO \$\$
+		DECLARE
+			failure text;
+		BEGIN
+			FOR buffer IN -1 .. $buffers - 1 LOOP
+				FOR usage IN 0 .. 5 BY 5 LOOP
+					failure := test_sweep_hold_buffers(
+						CASE WHEN buffer >= 0 THEN ARRAY(@{[ all_but('') ]} EXCEPT SELECT buffer) ELSE '{}' END,
+						format('SELECT measure_sweep_exact(3, %s)', usage));
+					IF failure IS NOT NULL THEN
+						INSERT INTO failed VALUES (buffer, usage, failure);
+					END IF;
+				END LOOP;
+			END LOOP;
+		END \$\$;
+		SELECT buffer, usage, failure FROM failed LIMIT 10});
+	is($failures, '', "$strategy: the only unpinned buffer is found, whichever it is");
+	is($node->safe_psql('postgres', 'SELECT measure_sweep_exact(1000, 0) IS NULL'),
+		'f', "$strategy: afterwards, all is well");
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,86 @@
+
+# Processes that allocate a page or two and exit must replace the whole pool,
+# not the same few buffers again and again.  With leases of a whole batch from
+# the start they used the first buffers of each batch and dropped the rest,
+# which lay at the same places in every lap: the pool was as good as a fraction
+# of its size (docs/design/0002).
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+# Few enough backends allocate that the limit of leases, an eighth of the pool,
+# leaves them a batch of some size.
+my $buffers = 512;
+my $pages = 700;
+my $node = sweep_node(
+	'main',
+	conf => qq{
+shared_buffers = $buffers
+pg_sweep.batch_size = 64
+fsync = off
+});
+$node->start;
+
+# A row a page
+$node->safe_psql(
+	'postgres', qq{
+CREATE EXTENSION pg_sweep;
+CREATE EXTENSION pg_buffercache;
+CREATE TABLE pages (id int, padding text) WITH (fillfactor = 10);
+ALTER TABLE pages ALTER padding SET STORAGE PLAIN;
+INSERT INTO pages SELECT i, repeat('x', 5000) FROM generate_series(1, $pages) i;
+VACUUM (FREEZE, ANALYZE) pages;
+CHECKPOINT;
+});
+is($node->safe_psql('postgres', q{SELECT pg_relation_size('pages') / 8192}),
+	$pages, 'a row takes a page');
+
+# One page after the other, so that each read is an allocation
+my $script = write_script('next_page', q{
+\set id :id + 1
+SELECT id FROM pages WHERE ctid = ('(' || :id || ',1)')::tid;
+});
+
+# How many of these pages are in the pool when a connection for each has read
+# it, the pool having been emptied before.
+my %cached;
+for my $strategy (strategies($node))
+{
+	switch_to($node, $strategy);
+	$node->safe_psql('postgres', 'SELECT pg_buffercache_evict_all()');
+
+	my $leases = counter($node, $strategy, 'leases');
+	$node->command_ok(
+		[
+			'pgbench', '-n', '-C', '-t', $pages, '-D', 'id=-1',
+			'-f', $script, '-h', $node->host, '-p', $node->port, 'postgres'
+		],
+		"$strategy: read $pages pages by a connection each");
+
+	$cached{$strategy} = $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FROM pg_buffercache
+WHERE relfilenode = pg_relation_filenode('pages') AND relforknumber = 0});
+	cmp_ok(counter($node, $strategy, 'leases') - $leases,
+		'>=', $pages, "$strategy: each of them took a lease of its own")
+	  if $leases ne '';
+}
+
+cmp_ok($cached{stock}, '>', $buffers / 2,
+	"stock: the newest fill most of the pool ($cached{stock} of $buffers)");
+for my $strategy (grep { $_ ne 'stock' } sort keys %cached)
+{
+	cmp_ok($cached{$strategy}, '>=', $cached{stock} * 0.8,
+		"$strategy: nearly as many as with stock ($cached{$strategy})");
+}
+
+$node->stop;
+done_testing();

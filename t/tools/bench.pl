@@ -1,0 +1,141 @@
+# The benches' results and report: what is no result is refused, sizes fit machines
+# of all kinds, the report has every scenario, and bench/suite runs one, ends when it
+# is told to, and goes on when one fails.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use File::Basename;
+use File::Path qw(make_path remove_tree);
+use FindBin;
+use IPC::Run;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $top = abs_path(dirname(__FILE__) . '/..');
+my $suite = "$top/bench/suite/run";
+my $work = "$PostgreSQL::Test::Utils::tmp_check/bench";
+my $python = '/usr/bin/python3';
+my $least_checks = 65;    # or something has not run
+my $patience = 3 * $PostgreSQL::Test::Utils::timeout_default;
+
+plan skip_all => 'bench/ is not there' unless -x $suite;
+remove_tree($work);
+make_path("$work/check");
+$work = abs_path($work);
+
+# where benches have their clusters and results
+$ENV{SWEEP_BENCH_DIR} = "$work/bench";
+
+# ---- what needs no server ----
+
+my ($out, $err) = run_command([ $python, "$top/bench/suite/check.py", "$work/check" ]);
+my @checks = $out =~ /^((?:not )?ok - .*)$/mg;
+
+foreach my $line (@checks)
+{
+	my ($not, $what) = $line =~ /^(not )?ok - (.*)/;
+
+	ok(!$not, $what);
+}
+cmp_ok(scalar(@checks), '>=', $least_checks, scalar(@checks) . ' checks of rows, verdicts, boxes, sizes and the report');
+like($out, qr/^done$/m, 'they came to their end');
+is($err, '', 'without a word on stderr');
+diag($out) if $out =~ /^not ok/m;
+
+# ---- wrong options ----
+
+# Runs the suite; returns its exit status, and what it says
+sub run_suite
+{
+	my (@args) = @_;
+	my $said = '';
+
+	IPC::Run::run([ $suite, @args ], '<', \undef, '>', \$said, '2>', \$said, IPC::Run::timeout($patience));
+	return ($? >> 8, $said);
+}
+
+foreach my $wrong (
+	[ 'no time', qr/--minutes must be greater than zero/, '--minutes', '0' ],
+	[ 'a factor too large', qr/--factor must be/, '--factor', '1000' ],
+	[ 'no number', qr/invalid float value/, '--factor', 'nan.' ],
+	[ 'a scenario that there is not', qr/invalid choice: 'nothing'/, '--only', 'nothing' ],
+	[ 'a box for the quick form', qr/--quick has no time box/, '--quick', '--minutes', '5' ],
+	[ 'a server that there is not', qr{/nowhere/bin/postgres is missing}, '--quick', '--stock', '/nowhere' ],
+	[ 'a folder that cannot be made', qr{cannot create /proc/nothing}, '--quick', '--out', '/proc/nothing' ],
+	[ 'a report of nothing', qr/cannot read .*suite\.json/, '--report', '--out', "$work/empty" ])
+{
+	my ($what, $message, @args) = @$wrong;
+	my ($status, $said) = run_suite(@args);
+
+	ok($status != 0 && $said =~ $message && $said !~ /Traceback/, "refused: $what") or diag($said);
+}
+
+my ($status, $said) = run_suite('--list', '--factor', '1');
+like($said, qr{^pgbench_ro:.*?clients: 64, 128, 256, 384, 512\n.*?bench/pgbench/run --scenario beyond --scale 3000}ms,
+	'--list says what a factor makes of the scenarios');
+
+# How many servers have their data below a folder
+sub servers_below
+{
+	my ($folder) = @_;
+	my $count = 0;
+
+	foreach my $path (glob('/proc/[0-9]*/cmdline'))
+	{
+		# it may end meanwhile
+		open(my $file, '<', $path) or next;
+		$count++ if (<$file> // '') =~ m{bin/postgres\0.*\Q$folder\E};
+	}
+	return $count;
+}
+
+# ---- one scenario that fails, and one after it, for real ----
+
+SKIP:
+{
+	skip 'the servers to compare are not there (make servers)', 9
+	  unless -x "$top/build/18/stock/bin/postgres" && -x "$top/build/18/release/bin/postgres";
+
+	# A server without initdb is good enough for pins, which copies another's
+	# files, but not for COPY.
+	make_path("$work/stock/bin");
+	foreach my $program (glob("$top/build/18/stock/bin/*"))
+	{
+		my $name = basename($program);
+
+		symlink($program, "$work/stock/bin/$name") unless $name eq 'initdb';
+	}
+	append_to_file("$work/stock/bin/initdb", "#!/bin/sh\necho 'initdb: this one is broken' >&2\nexit 1\n");
+	chmod 0755, "$work/stock/bin/initdb";
+
+	my $begin = time;
+	($status, $said) = run_suite('--quick', '--only', 'pins', 'copy', '--out', "$work/out", '--stock', "$work/stock");
+	is($status, 1, sprintf 'a scenario fails (%.0f s)', time - $begin);
+	like($said, qr/== copy: failed: .*broken.*== pins: done/s, 'the one after it runs') or diag($said);
+	my $report = slurp_file("$work/out/report.md");
+	like($report, qr/\*\*failed: .*broken\*\*/, 'the report says why');
+	like($report, qr/^\| again, random, 64 held \| [\d.]+ \| 2 \| .* too few rounds/m, 'two rounds are no verdict');
+	like($report, qr/^\| pg_sweep \| commit/m, 'the report says on what');
+	is_deeply([ sort map { basename($_) } grep { -f } glob("$work/out/*") ],
+		[ 'copy.log', 'copy.txt', sort(map("pins.$_", qw(csv json log png svg txt))), 'report.md', 'suite.json' ],
+		'files: all, and no others');
+
+	# ---- interrupted ----
+
+	my $said_here = '';
+	my $run = IPC::Run::start([ $suite, '--quick', '--only', 'pgbench_ro', 'pins', '--out', "$work/out2" ],
+		'<', \undef, '>', \$said_here, '2>', \$said_here, IPC::Run::timeout($patience));
+	$run->pump until $said_here =~ /round 1 of/ || !$run->pumpable;
+	$run->signal('INT');
+	$run->finish;
+	is($run->full_result >> 8, 130, 'interrupted: the exit status says so') or diag($said_here);
+	like(slurp_file("$work/out2/report.md"), qr/Not all scenarios have results: pgbench_ro, pins\./, 'there is a report, which says so, too');
+	is(servers_below($work) + (-e "$work/out2/work" ? 1 : 0), 0, 'no server is left, and no data');
+}
+
+done_testing();

@@ -1,0 +1,135 @@
+# LWLocks in the simulator (sim): the server's lwlock.c, PostgreSQL's own,
+# each policy of the library, and the restated patch let in who may, wake who
+# sleeps, and do the same each time; and what validation says of them.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use File::Basename;
+use IPC::Run qw(run timeout);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $top = abs_path(dirname(__FILE__) . '/..');
+
+my $pg_config = $ENV{PG_CONFIG} || 'pg_config';
+
+plan skip_all => 'there is no source of a patched server'
+  if $pg_config !~ m{^\Q$top\E/build/} && !$ENV{SWEEP_SERVER_SOURCE};
+
+# with the assertions of lwlock.c, if the server has them
+my ($sim, $errors) = ('', '');
+run([ 'python3', '-B', "$top/sim/py/build.py", '--patched=' . dirname(dirname($pg_config)) ],
+	'<', '/dev/null', '>', \$sim, '2>', \$errors)
+  or BAIL_OUT("the simulator was not built: $errors");
+chomp $sim;
+
+my $machine = '';
+run([ 'python3', '-c', <<'PYTHON', "$top/bench" ], '>', \$machine) or BAIL_OUT('no machine');
+import sys
+sys.path.insert(0, sys.argv[1])
+from sim.lib import machine
+for key, value in machine.named("borisov32").config().items():
+    print(key, value)
+PYTHON
+
+# One run; returns its output, or what it said instead
+sub simulate
+{
+	my (%config) = @_;
+	my ($stdout, $stderr) = ('', '');
+	my $text = $machine . join '', map { "$_ $config{$_}\n" } sort keys %config;
+
+	run([$sim], '<', \$text, '>', \$stdout, '2>', \$stderr, timeout(60)) or return $stderr;
+	return $stdout;
+}
+
+sub result
+{
+	my ($output, $key) = @_;
+	return $output =~ /^result \Q$key\E (\S+)$/m ? $1 : undef;
+}
+
+my %common = (
+	seed => 1,
+	load => 'lwlock',
+	placement => 'scatter',
+	'load.acquisitions' => 10_000);
+
+my %same;
+for my $policy (qw(unpatched none stock spin lockless lockless_spin v2))
+{
+	# more processes than CPUs, readers and writers
+	my %hot = (
+		%common,
+		backends => 40,
+		'load.policy' => $policy,
+		'load.shared_percent' => 50,
+		'load.think_ps' => 3_000_000);
+	my $output = simulate(%hot);
+	my $contended = result($output, 'library.contended');
+	my @acquired = map { result($output, "$_.acquisitions") // 0 } qw(exclusive shared);
+	is($acquired[0] + $acquired[1], 10_000, "$policy: 40 processes acquire a lock 10000 times") or diag($output);
+	for my $mode (qw(exclusive shared))
+	{
+		my @shares = map { result($output, "$mode.share$_") // -1 } 0 .. 2;
+
+		cmp_ok(abs($shares[0] + $shares[1] + $shares[2] - 1), '<', 1e-6, "$policy: shares of $mode are all of them");
+		cmp_ok(1 - $shares[0], '>', 0, "$policy: some sleep who want it $mode");
+	}
+	# Who sleeps at the end has not slept for long: nobody's wake-up was lost.
+	# (v2 wakes the newest first: its oldest may wait for ever.)
+	if ($policy ne 'v2')
+	{
+		my $long = simulate(%hot, 'load.acquisitions' => 40_000);
+		my ($elapsed) = $long =~ /^elapsed_ps (\d+)$/m;
+
+		cmp_ok(result($long, 'waiting_at_the_end_ns') // 1e15, '<', ($elapsed // 0) / 1000 / 2, "$policy: nobody is left asleep");
+	}
+
+	push @{ $same{ $output =~ s/^result library.*\n//mgr } }, $policy;
+	is(simulate(%hot), $output, "$policy: the same a second time");
+	isnt(simulate(%hot, seed => 2), $output, "$policy: not with another seed");
+
+	# alone, nobody waits
+	$output = simulate(%hot, backends => 1);
+	is(result($output, 'exclusive.share0'), 1, "$policy: one process never sleeps") or diag($output);
+
+	my $transactions = simulate(
+		%common,
+		backends => 20,
+		'load.policy' => $policy,
+		'load.kind' => 'procarray',
+		'load.think_ps' => 10_000_000);
+	cmp_ok(result($transactions, 'group_members') // 0, '>', 0.01, "$policy: transactions end in groups");
+
+	next if $policy =~ /unpatched|none|v2/;
+	cmp_ok($contended // 0, '>', 100, "$policy: the library has counted");
+}
+
+is(join('; ', map { "@$_" } grep { @$_ > 1 } values %same), '', 'no two policies do the same');
+
+like(simulate(%common, 'load.policy' => 'polite'), qr/^sim: load\.policy: there is no polite$/, 'an unknown policy');
+like(simulate(%common, 'load.kind' => 'cold'), qr/^sim: load\.kind: there is no cold$/, 'an unknown kind');
+
+# ---- validation ----
+
+my $validation = '';
+run([ "$top/sim/run", 'validate', '--quick', '--part', 'lwlock' ], '<', '/dev/null', '>', \$validation, '2>', \$errors);
+my %off;
+while ($validation =~ /^(freund|lockless), (\w+), (\S+) sleeps\s+(\S+)\s+(\S+)\s+([-+]\S+)/mg)
+{
+	$off{$1}{"$2 $3"} = $6;
+	cmp_ok(abs($5 - $4 - $6), '<', 0.011, "$1, $2, $3 sleeps: the difference is one");
+}
+is(scalar(keys %{ $off{$_} // {} }), 6, "$_: six shares are compared") for qw(freund lockless);
+my ($worst) = sort { $b <=> $a } map { abs } values %{ $off{freund} // {} };
+cmp_ok($worst // 100, '<=', 5, 'what is fitted fits');
+($worst) = sort { $b <=> $a } map { abs } values %{ $off{lockless} // {} };
+like($validation, ($worst // 0) <= 5 ? qr/lockless \(predicted\):.*: met$/m : qr/lockless \(predicted\):.*: NOT MET$/m,
+	'what is predicted is judged by the worst of it');
+
+like($validation, qr/fit ends where fit_lwlock\.json says: met$/m, 'what was found is still where the fit ends');
+
+done_testing();

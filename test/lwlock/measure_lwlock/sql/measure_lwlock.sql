@@ -1,0 +1,34 @@
+CREATE EXTENSION measure_lwlock;
+
+-- A lock that nobody else has needs no preparation.
+SELECT measure_lwlock_pairs(1000);
+SELECT measure_lwlock_pairs(1000, 'shared');
+SELECT measure_lwlock_pairs(0, 'exclusive');
+
+-- The hot one is in shared memory, which must have been requested: t/001_hot.pl
+-- has the rest.
+SELECT * FROM measure_lwlock_hot(10);
+SELECT measure_lwlock_turns();
+
+-- Arguments that make no sense.
+SELECT measure_lwlock_pairs(-1);
+SELECT measure_lwlock_pairs(1, 'wait until free');
+SELECT * FROM measure_lwlock_hot();
+SELECT * FROM measure_lwlock_hot(0);
+SELECT * FROM measure_lwlock_hot(duration_ms => -1);
+SELECT * FROM measure_lwlock_hot(1, hold => -1);
+SELECT * FROM measure_lwlock_hot(1, think => -1);
+SELECT * FROM measure_lwlock_hot(1, participants => 0);
+SELECT * FROM measure_lwlock_hot(1, hold => NULL);
+SELECT * FROM measure_lwlock_hot(1, mode => 'none');
+
+-- For superusers only.
+CREATE ROLE regress_sweep_lwlock;
+SET ROLE regress_sweep_lwlock;
+SELECT measure_lwlock_pairs(1);
+SELECT * FROM measure_lwlock_hot(1);
+SELECT measure_lwlock_turns();
+RESET ROLE;
+
+DROP ROLE regress_sweep_lwlock;
+DROP EXTENSION measure_lwlock;

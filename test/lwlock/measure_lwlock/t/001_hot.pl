@@ -1,0 +1,91 @@
+# What bench/lwlock measures with is right: sessions begin together, the holders'
+# own count of a lock agrees with what they say, and waits are counted.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'measure_lwlock'\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION measure_lwlock');
+
+sub sql
+{
+	my ($sql) = @_;
+	return $node->safe_psql('postgres', $sql);
+}
+
+# The lower end of a bucket, as bench/lwlock takes it
+sub bucket_start
+{
+	my ($bucket) = @_;
+	return $bucket if $bucket < 16;
+	return (16 + $bucket % 16) << (int($bucket / 16) - 1);
+}
+
+is(sql('SELECT measure_lwlock_turns()'), 0, 'nobody has had the lock');
+is(sql('SELECT acquisitions FROM measure_lwlock_hot(1000)'), 1000, 'so many acquisitions');
+is(sql('SELECT measure_lwlock_turns()'), 1000, 'as many turns');
+is(sql(q{SELECT acquisitions FROM measure_lwlock_hot(1000, mode => 'shared')}),
+	1000, 'so many acquisitions in shared mode');
+is(sql('SELECT measure_lwlock_turns()'), 1000, 'which are no turns');
+is( sql('SELECT acquisitions > 0 AND elapsed_ns >= 20000000 FROM measure_lwlock_hot(duration_ms => 20)'),
+	't', 'or as long as that');
+
+# Sessions that begin together and are in each other's way: holders are so slow
+# that some are interrupted while they have the lock.
+my $sessions = 4;
+my $turns = sql('SELECT measure_lwlock_turns()');
+my @sessions = map { $node->background_psql('postgres') } 1 .. $sessions;
+my $hot =
+  "SELECT * FROM measure_lwlock_hot(NULL, 1000, hold => 2000, participants => $sessions)";
+
+$_->query_until(qr/begun/, "\\echo begun\n$hot;\n") for @sessions[ 0 .. $sessions - 2 ];
+$node->poll_query_until('postgres',
+	q{SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event_type = 'Extension'})
+  or die 'the first sessions do not wait for the last one';
+my ($code, undef, $stderr) =
+  $node->psql('postgres', 'SELECT * FROM measure_lwlock_hot(1, participants => 2)');
+isnt($code, 0, 'who wants another number of participants is refused');
+like($stderr, qr/waiting to be 4/, 'and told why');
+$sessions[-1]->query_until(qr/begun/, "\\echo begun\n$hot;\n");
+
+my ($acquisitions, $slept, $longest) = (0, 0, 0);
+for my $session (@sessions)
+{
+	my ($row) = grep { /\|/ } split /\n/, $session->query_safe('SELECT 1');
+	my ($got, $sleeps, $elapsed, $wait, $most, $cpu, undef, $waits) = split /\|/, $row;
+	my @waits = $waits =~ /\d+/g;
+	my ($sum, $low) = (0, 0);
+
+	$acquisitions += $got;
+	$slept += $sleeps;
+	$longest = $most if $most > $longest;
+	cmp_ok($elapsed, '>=', 1e9, 'worked for as long as it was to');
+	$sum += $_ for @waits;
+	is($sum, $got, 'each acquisition is in the histogram');
+	$low += $waits[$_] * bucket_start($_) for 0 .. $#waits;
+	cmp_ok($low, '<=', $wait, 'where it belongs, or below');
+	cmp_ok($low * 17 / 16 + $got, '>=', $wait, 'and not far below');
+	cmp_ok($cpu, '>', 0, 'and has used it');
+	$session->quit;
+}
+is(sql('SELECT measure_lwlock_turns()') - $turns,
+	$acquisitions, 'no turn was lost: the lock was held by one at a time');
+cmp_ok($slept, '>', 0, 'some have slept');
+cmp_ok($longest, '>', 1000, 'for longer than a microsecond');
+
+# Who gives up waiting for the others is not expected any more.
+($code) = $node->psql('postgres',
+	'SET statement_timeout = 100; SELECT * FROM measure_lwlock_hot(1, participants => 2)');
+isnt($code, 0, 'one alone of two waits until he is cancelled');
+is(sql('SELECT acquisitions FROM measure_lwlock_hot(1, participants => 1)'),
+	1, 'and then another one can begin alone');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * hammer.c
+ *	  All ways of acquiring and releasing LWLocks, at random, as fast as it goes.
+ *
+ * Who holds a lock exclusively adds one to a plain counter, so that two holders at
+ * once lose a count; who shares it sees the counter stand still.
+ *
+ * IDENTIFICATION
+ *	  test/lwlock/test_lwlock/hammer.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+
+#include "test_lwlock.h"
+
+/* One hold in so many loses its CPU, so that others really must wait */
+#define NAP_ONE_IN		100
+#define NAP_US			50
+
+PG_FUNCTION_INFO_V1(test_lwlock_hammer);
+PG_FUNCTION_INFO_V1(test_lwlock_hammered);
+
+static uint32
+random_below(uint32 n)
+{
+	return (uint32) pg_prng_uint64_range(&pg_global_prng_state, 0, n - 1);
+}
+
+static void
+hold_for_a_while(void)
+{
+	if (random_below(NAP_ONE_IN) == 0)
+		pg_usleep(NAP_US);
+}
+
+/*
+ * With the lock held exclusively: count, and perhaps let those go on who wait for
+ * the variable.
+ */
+static void
+add_one(int number)
+{
+	volatile uint64 *counter = &test_shared->counters[number];
+	uint64		before = *counter;
+
+	hold_for_a_while();
+	if (random_below(4) == 0)
+		LWLockUpdateVar(&test_shared->locks[number].lock, &test_shared->vars[number],
+						before + 1);
+	*counter = before + 1;
+	pg_atomic_fetch_add_u64(&test_shared->total, 1);
+}
+
+static bool
+stands_still(int number)
+{
+	volatile uint64 *counter = &test_shared->counters[number];
+	uint64		before = *counter;
+
+	hold_for_a_while();
+	return *counter == before;
+}
+
+static void
+release_somehow(LWLock *lock, LWLockMode mode)
+{
+	if (random_below(4) == 0)
+	{
+		LWLockDisown(lock);
+		LWLockReleaseDisowned(lock, mode);
+	}
+	else
+		LWLockRelease(lock);
+}
+
+/*
+ * Returns false if a shared holder has seen somebody write.
+ */
+static bool
+strike(int number)
+{
+	LWLock	   *lock = &test_shared->locks[number].lock;
+	pg_atomic_uint64 *var = &test_shared->vars[number];
+	uint64		value;
+	bool		still;
+
+	switch (random_below(10))
+	{
+		case 0:
+			if (LWLockConditionalAcquire(lock, LW_EXCLUSIVE))
+			{
+				add_one(number);
+				release_somehow(lock, LW_EXCLUSIVE);
+			}
+			return true;
+		case 1:
+			if (LWLockAcquireOrWait(lock, LW_EXCLUSIVE))
+			{
+				add_one(number);
+				release_somehow(lock, LW_EXCLUSIVE);
+			}
+			return true;
+		case 2:
+			(void) LWLockWaitForVar(lock, var, pg_atomic_read_u64(var), &value);
+			return true;
+		case 3:
+			LWLockAcquire(lock, LW_EXCLUSIVE);
+			add_one(number);
+			LWLockReleaseClearVar(lock, var, 0);
+			return true;
+		case 4:
+		case 5:
+		case 6:
+			LWLockAcquire(lock, LW_SHARED);
+			still = stands_still(number);
+			release_somehow(lock, LW_SHARED);
+			return still;
+		default:
+			LWLockAcquire(lock, LW_EXCLUSIVE);
+			add_one(number);
+			release_somehow(lock, LW_EXCLUSIVE);
+			return true;
+	}
+}
+
+/*
+ * test_lwlock_hammer(times): on random locks
+ */
+Datum
+test_lwlock_hammer(PG_FUNCTION_ARGS)
+{
+	if (test_shared == NULL)
+		elog(ERROR, "test_lwlock is not preloaded");
+	for (int i = 0; i < PG_GETARG_INT32(0); i++)
+	{
+		int			number = random_below(TEST_NUM_LOCKS);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!strike(number))
+			elog(ERROR, "lock %d was held shared and exclusively at once", number);
+	}
+	PG_RETURN_VOID();
+}
+
+/*
+ * test_lwlock_hammered(): what the counters say, and how often was counted
+ */
+Datum
+test_lwlock_hammered(PG_FUNCTION_ARGS)
+{
+	TupleDesc	tupdesc;
+	Datum		values[2];
+	bool		nulls[2] = {0};
+	uint64		sum = 0;
+
+	if (test_shared == NULL)
+		elog(ERROR, "test_lwlock is not preloaded");
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	/* each lock acquired, so that its counter is up to date */
+	for (int i = 0; i < TEST_NUM_LOCKS; i++)
+	{
+		LWLockAcquire(&test_shared->locks[i].lock, LW_SHARED);
+		sum += test_shared->counters[i];
+		LWLockRelease(&test_shared->locks[i].lock);
+	}
+	values[0] = Int64GetDatum(sum);
+	values[1] = Int64GetDatum(pg_atomic_read_u64(&test_shared->total));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+													  values, nulls)));
+}

@@ -1,0 +1,167 @@
+/*-------------------------------------------------------------------------
+ *
+ * hooks.c
+ *	  Stop points around the hooks for waiting, and who sleeps on what.
+ *
+ * Calls go on to the routine that was in place before, pg_sweep's, or to core's
+ * own way if there was none.  Everybody notes which lock he sleeps on, for the
+ * watchdog; only for locks of ours is anybody stopped.
+ *
+ * In a hook, nothing may be waited for that takes an LWLock or is woken by the
+ * semaphore of this process: hence sleeping and looking again.
+ *
+ * IDENTIFICATION
+ *	  test/lwlock/test_lwlock/hooks.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/proc.h"
+
+#include "test_lwlock.h"
+
+/* Time between two looks of a process that is stopped */
+#define STOPPED_NAP_US		200
+
+const char *const test_point_names[TEST_NUM_POINTS] = {
+	[TEST_POINT_ACQUIRE] = "acquire",
+	[TEST_POINT_SLEEP] = "sleep",
+	[TEST_POINT_WOKEN] = "woken",
+	[TEST_POINT_WAKE] = "wake",
+	[TEST_POINT_WAKE_LOCKED] = "wake_locked",
+};
+
+/* What was in place before ours; inherited by fork, as the pointer to ours */
+static const LWLockWaitRoutine *wrapped = NULL;
+
+static TestSlot *
+my_slot(void)
+{
+	if (MyProc == NULL || MyProcNumber >= (ProcNumber) test_shared->num_slots)
+		return NULL;
+	return &test_shared->slots[MyProcNumber];
+}
+
+static bool
+is_ours(const LWLock *lock)
+{
+	return lock >= &test_shared->locks[0].lock &&
+		lock <= &test_shared->locks[TEST_NUM_LOCKS - 1].lock;
+}
+
+static void
+stop_at(const LWLock *lock, TestPoint point)
+{
+	TestSlot   *slot = my_slot();
+	uint32		bit = 1u << point;
+
+	if (slot == NULL || !is_ours(lock) || !(pg_atomic_read_u32(&slot->armed) & bit))
+		return;
+	pg_atomic_fetch_and_u32(&slot->armed, ~bit);
+	pg_atomic_write_membarrier_u32(&slot->stopped, point + 1);
+	while (pg_atomic_read_membarrier_u32(&slot->stopped) != 0)
+		pg_usleep(STOPPED_NAP_US);
+}
+
+static LWLockWaitStep
+note_step(LWLockWaitStep step)
+{
+	TestSlot   *slot = my_slot();
+
+	if (slot && step == LW_STEP_QUEUED)
+		pg_atomic_write_u64(&slot->queueings, pg_atomic_read_u64(&slot->queueings) + 1);
+	return step;
+}
+
+static LWLockWaitStep
+test_acquire(LWLock *lock, LWLockMode mode, bool woken)
+{
+	stop_at(lock, TEST_POINT_ACQUIRE);
+	return note_step(wrapped ? wrapped->acquire(lock, mode, woken) : LW_STEP_CORE);
+}
+
+static LWLockWaitStep
+test_acquire_or_wait(LWLock *lock, LWLockMode mode)
+{
+	stop_at(lock, TEST_POINT_ACQUIRE);
+	return note_step(wrapped ? wrapped->acquire_or_wait(lock, mode) : LW_STEP_CORE);
+}
+
+static LWLockWaitStep
+test_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
+{
+	stop_at(lock, TEST_POINT_ACQUIRE);
+	return note_step(wrapped ? wrapped->wait_for_var(lock, valptr, oldval) : LW_STEP_CORE);
+}
+
+static LWLockWakeStep
+test_wake(LWLock *lock)
+{
+	LWLockWakeStep step;
+
+	stop_at(lock, TEST_POINT_WAKE);
+	step = wrapped ? wrapped->wake(lock) : LW_WAKE_CORE;
+	if (step == LW_WAKE_LOCKED)
+		stop_at(lock, TEST_POINT_WAKE_LOCKED);
+	return step;
+}
+
+static void
+test_sleep_start(LWLock *lock)
+{
+	TestSlot   *slot = my_slot();
+
+	if (wrapped)
+		wrapped->sleep_start(lock);
+	if (slot)
+	{
+		pg_atomic_write_u64(&slot->sleeps, pg_atomic_read_u64(&slot->sleeps) + 1);
+
+		/* pairs with look_at() of the watchdog */
+		pg_write_barrier();
+		pg_atomic_write_u64(&slot->sleeping_on, (uint64) (uintptr_t) lock);
+	}
+	stop_at(lock, TEST_POINT_SLEEP);
+}
+
+static void
+test_sleep_end(void)
+{
+	TestSlot   *slot = my_slot();
+	LWLock	   *lock = NULL;
+
+	if (slot)
+	{
+		lock = (LWLock *) (uintptr_t) pg_atomic_read_u64(&slot->sleeping_on);
+		pg_atomic_write_u64(&slot->sleeping_on, 0);
+	}
+	if (wrapped)
+		wrapped->sleep_end();
+	if (lock)
+		stop_at(lock, TEST_POINT_WOKEN);
+}
+
+static const LWLockWaitRoutine test_routine = {
+	.acquire = test_acquire,
+	.acquire_or_wait = test_acquire_or_wait,
+	.wait_for_var = test_wait_for_var,
+	.wake = test_wake,
+	.sleep_start = test_sleep_start,
+	.sleep_end = test_sleep_end,
+};
+
+void
+test_unwrap_routine(void)
+{
+	if (LWLockWait == &test_routine)
+		LWLockWait = wrapped;
+}
+
+void
+test_wrap_routine(void)
+{
+	wrapped = LWLockWait;
+	LWLockWait = &test_routine;
+}

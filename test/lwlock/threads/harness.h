@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * harness.h
+ *	  What the files of the harness share.
+ *
+ * test/lwlock/threads/harness.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#define HARNESS_MAX_BACKENDS	32
+#define HARNESS_MAX_LOCKS		4
+
+/*
+ * The number of the backend that runs.  With HARNESS_FIBERS all backends run in
+ * one thread, one at a time, and sched.c decides which.
+ */
+#ifdef HARNESS_FIBERS
+extern int	harness_self;
+#else
+extern __thread int harness_self;
+#endif
+
+/* What is private to a process, and what the harness remembers of each */
+typedef struct HarnessBackend
+{
+	volatile uint32 holdoff;	/* InterruptHoldoffCount */
+	int			spin_tries;		/* its parameters */
+	int			handoff_after;
+	bool		track;
+	uint64		random;
+
+	/* observe.c: for each lock */
+	bool		list_locked[HARNESS_MAX_LOCKS]; /* holds LW_FLAG_LOCKED */
+	bool		pushed;			/* in the queue, has not slept yet */
+
+	/* for others to look at; relaxed atomics */
+	uint64		steps;			/* operations done */
+	int			doing;			/* HarnessOp */
+	int			with;			/* which lock */
+	int			var_call;		/* odd while in LWLockWaitForVar() */
+	uint64		var_oldval;		/* what it waits to see change */
+	uint32		posted;			/* wake-ups for no reason that it was sent */
+	uint32		taken;			/* of them, those taken between operations */
+} HarnessBackend;
+
+extern HarnessBackend harness_backends[HARNESS_MAX_BACKENDS];
+#define HARNESS_ME	(&harness_backends[harness_self])
+
+/* What has happened; a run in which something has not is worth nothing */
+typedef enum HarnessCount
+{
+	HC_ROUNDS,
+	HC_OPERATIONS,
+	HC_EXCLUSIVE,
+	HC_SHARED,
+	HC_CONDITIONAL_GOT,
+	HC_CONDITIONAL_FAILED,
+	HC_OR_WAIT_GOT,
+	HC_OR_WAIT_WAITED,
+	HC_VAR_FREE,
+	HC_VAR_CHANGED,
+	HC_VAR_UPDATES,
+	HC_VAR_ACKNOWLEDGED,
+	HC_DISOWNED,
+	HC_NESTED,
+	HC_POLICY_SWITCHES,
+	HC_SLEPT,
+	HC_SPURIOUS,
+	HC_PUSHED_LOCKED,
+	HC_PUSHED_LOCKLESS,
+	HC_PUSHED_FRONT,
+	HC_PUSHED_UNTIL_FREE,
+	HC_UNDONE,
+	HC_WAKE_WANTED,
+	HC_RESERVED,
+	HC_GRANTED,
+	HC_NUM,
+} HarnessCount;
+
+extern void harness_count(HarnessCount what);
+extern uint64 harness_counted(HarnessCount what);
+
+/* A process' links before it changed a word; later, others may write them */
+typedef struct HarnessLinks
+{
+	int			older;
+	int			newer;
+	int			mode;
+} HarnessLinks;
+
+/* sched.c */
+extern void harness_point(void);	/* others may run here */
+extern void harness_pause(void);	/* nothing to do before others have run */
+extern void harness_run(int nbackends, void (*backend) (void));
+extern uint32 harness_random(uint32 below);
+extern int	harness_sem_value(int backend);
+extern bool harness_sem_try(int backend);
+pg_noreturn extern void harness_fail(const char *fmt,...) pg_attribute_printf(1, 2);
+extern int	harness_switch_one_in;
+extern int	harness_gone_one_in;	/* how often one is gone for long (fibers) */
+extern int	harness_ns_per_point;	/* pace of the clock (fibers) */
+extern int	harness_watchdog_seconds;
+extern uint64 harness_seed;
+extern uint64 harness_round_seed;
+
+/* observe.c */
+extern bool harness_check_steps;
+extern void harness_lock_place(int i, LWLock *lock);
+extern void harness_observe(const volatile void *word, uint64 old, uint64 new, const HarnessLinks *mine);
+extern void harness_dump(void);
+extern HarnessLinks harness_links(void);
+
+/* tsan.c */
+extern void harness_read_barrier(void);
+extern void harness_write_barrier(void);
+
+/* The C library's, not the server's */
+#undef printf
+#undef fprintf
+#undef vfprintf
+#undef snprintf
+
+#define relaxed_read(p)		__atomic_load_n(p, __ATOMIC_RELAXED)
+#define relaxed_write(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define relaxed_add(p, v)	__atomic_fetch_add(p, v, __ATOMIC_RELAXED)
+
+#endif							/* HARNESS_H */

@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * observe.c
+ *	  Looks at each change of a lock's word, counts what it was, and knows
+ *	  which changes nobody may make.
+ *
+ * The rules are those of the notes in lwlock.c and lwlock_queue.h.  What is
+ * remembered is each backend's own, so nothing is synchronized that would not be
+ * without the harness.
+ *
+ * test/lwlock/threads/observe.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "shim.h"
+
+#include "storage/lwlock_queue.h"
+
+#define FLAGS	"%s%s%s%s"
+#define FLAGS_OF(s) \
+	(s) & LW_FLAG_LOCKED ? " LOCKED" : "", (s) & LW_FLAG_RELEASE_OK ? " RELEASE_OK" : "", \
+	(s) & LW_FLAG_WAKE_WANTED ? " WAKE_WANTED" : "", (s) & LW_FLAG_RESERVED ? " RESERVED" : ""
+
+bool		harness_check_steps = true;
+
+static LWLock *locks[HARNESS_MAX_LOCKS];
+
+void
+harness_lock_place(int i, LWLock *lock)
+{
+	locks[i] = lock;
+}
+
+static const char *
+describe(uint64 state)
+{
+	static __thread char text[2][100];
+	static __thread int which;
+
+	which = !which;
+	snprintf(text[which], sizeof(text[which]), "[%s%d shared, newest %d," FLAGS "]",
+			 state & LW_VAL_EXCLUSIVE ? "exclusive, " : "",
+			 (int) (state & LW_SHARED_MASK), (int) LWLockNewest(state), FLAGS_OF(state));
+	return text[which];
+}
+
+#ifdef HARNESS_FIBERS
+
+/* The latest changes, which can be told in order when all is in one thread */
+#define HISTORY 40
+
+static struct
+{
+	int			backend;
+	int			lock;
+	uint64		old;
+	uint64		new;
+}			history[HISTORY];
+static uint64 nhistory;
+
+static void
+remember(int i, uint64 old, uint64 new)
+{
+	history[nhistory % HISTORY].backend = harness_self;
+	history[nhistory % HISTORY].lock = i;
+	history[nhistory % HISTORY].old = old;
+	history[nhistory % HISTORY].new = new;
+	nhistory++;
+}
+
+static void
+dump_history(void)
+{
+	fprintf(stderr, "latest changes:\n");
+	for (uint64 n = nhistory < HISTORY ? 0 : nhistory - HISTORY; n < nhistory; n++)
+		fprintf(stderr, "backend %2d, lock %d: %s -> %s\n", history[n % HISTORY].backend, history[n % HISTORY].lock,
+				describe(history[n % HISTORY].old), describe(history[n % HISTORY].new));
+}
+
+#else
+#define remember(i, old, new)	((void) 0)
+#define dump_history()			((void) 0)
+#endif
+
+void
+harness_dump(void)
+{
+	dump_history();
+	for (int i = 0; i < HARNESS_MAX_LOCKS; i++)
+	{
+		if (locks[i] == NULL)
+			continue;
+		fprintf(stderr, "lock %d: %s, oldest %d\n", i,
+				describe(__atomic_load_n(&LWLockState(locks[i])->value, __ATOMIC_RELAXED)),
+				relaxed_read(LWLockOldest(locks[i])));
+	}
+	for (int i = 0; i < HARNESS_MAX_BACKENDS; i++)
+	{
+		HarnessBackend *backend = &harness_backends[i];
+		PGPROC	   *proc = harness_my_proc[i];
+
+		if (proc == NULL || proc->sem == NULL)
+			continue;
+		fprintf(stderr, "backend %2d: operation %llu (%d) with lock %d, lwWaiting %d, lwWaitMode 0x%02x, "
+				"older %d, newer %d, semaphore %d, spurious %d\n",
+				i, (unsigned long long) relaxed_read(&backend->steps), relaxed_read(&backend->doing),
+				relaxed_read(&backend->with), *(volatile uint8 *) &proc->lwWaiting,
+				relaxed_read(&proc->lwWaitMode), relaxed_read(&proc->lwWaitLink.next),
+				relaxed_read(&proc->lwWaitLink.prev), harness_sem_value(i),
+				(int) (relaxed_read(&backend->posted) - relaxed_read(&backend->taken)));
+	}
+}
+
+/* Unseen by ThreadSanitizer: the server does not read them at these places */
+__attribute__((no_sanitize_thread))
+HarnessLinks
+harness_links(void)
+{
+	HarnessLinks links;
+
+	links.older = MyProc->lwWaitLink.next;
+	links.newer = MyProc->lwWaitLink.prev;
+	links.mode = MyProc->lwWaitMode;
+	return links;
+}
+
+#define MUST(cond) \
+	do { \
+		if (harness_check_steps && !(cond)) \
+			harness_fail("lock %d was changed from %s to %s: must be %s", i, describe(old), describe(new), #cond); \
+	} while (0)
+
+/* A new waiter, who is the newest now */
+static void
+observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLinks *mine)
+{
+	uint8		mode = mine->mode;
+
+	HARNESS_ME->pushed = true;
+	harness_count(list_is_mine ? HC_PUSHED_LOCKED : HC_PUSHED_LOCKLESS);
+	if (mode & LW_WAIT_FRONT)
+		harness_count(HC_PUSHED_FRONT);
+	if (mode == LW_WAIT_UNTIL_FREE)
+		harness_count(HC_PUSHED_UNTIL_FREE);
+
+	/* otherwise nobody need come to wake him */
+	if (!list_is_mine)
+		MUST((old & (LW_LOCK_MASK | LW_FLAG_RESERVED)) != 0);
+	MUST(mine->older == LWLockNewest(old));
+	MUST((new & LW_LOCK_MASK) == (old & LW_LOCK_MASK));
+}
+
+void
+harness_observe(const volatile void *word, uint64 old, uint64 new, const HarnessLinks *mine)
+{
+	HarnessBackend *me = HARNESS_ME;
+	bool		list_is_mine;
+	int			i;
+
+	for (i = 0; i < HARNESS_MAX_LOCKS; i++)
+		if (locks[i] != NULL && (const volatile void *) LWLockState(locks[i]) == word)
+			break;
+	if (i == HARNESS_MAX_LOCKS)
+		return;					/* a variable of LWLockWaitForVar() */
+
+	if (old != new)
+		remember(i, old, new);
+	list_is_mine = me->list_locked[i];
+
+	/* the list's lock */
+	if (new & ~old & LW_FLAG_LOCKED)
+		me->list_locked[i] = true;
+	if (old & ~new & LW_FLAG_LOCKED)
+	{
+		MUST(list_is_mine);
+		MUST((new & LW_FLAG_WAKE_WANTED) == 0);
+		me->list_locked[i] = false;
+	}
+	if (new & ~old & LW_FLAG_WAKE_WANTED)
+	{
+		MUST(old & new & LW_FLAG_LOCKED);
+		harness_count(HC_WAKE_WANTED);
+	}
+
+	/* the queue */
+	if (LWLockNewest(new) != LWLockNewest(old))
+	{
+		/*
+		 * Or he who holds the list's lock takes out another one, and is the
+		 * newest himself; then his links are complete.
+		 */
+		if (LWLockNewest(new) == MyProcNumber && mine->newer == LW_LINK_UNKNOWN)
+			observe_push(i, old, new, list_is_mine, mine);
+		else
+			MUST(list_is_mine);
+	}
+
+	/* the lock */
+	MUST((new & LW_VAL_EXCLUSIVE) == 0 || (new & LW_SHARED_MASK) == 0);
+	if ((new & LW_LOCK_MASK) > (old & LW_LOCK_MASK))
+	{
+		MUST((old & LW_VAL_EXCLUSIVE) == 0);
+		if (old & LW_FLAG_RESERVED)
+		{
+			MUST((old & LW_LOCK_MASK) == 0);
+			MUST((new & LW_FLAG_RESERVED) == 0);
+			MUST(list_is_mine);
+			harness_count(HC_GRANTED);
+		}
+		else if (me->pushed)
+		{
+			me->pushed = false;
+			harness_count(HC_UNDONE);
+		}
+	}
+
+	if (new & ~old & LW_FLAG_RESERVED)
+	{
+		MUST((old & LW_LOCK_MASK) != 0);
+		MUST(LWLockNewest(new) != INVALID_PROC_NUMBER);
+		harness_count(HC_RESERVED);
+	}
+}

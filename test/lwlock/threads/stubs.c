@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * stubs.c
+ *	  What lwlock.c and lwlock/ need of the rest of the server, as far as the
+ *	  harness comes there; for the rest see unused.c.
+ *
+ * test/lwlock/threads/stubs.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "shim.h"
+
+#include "pg_sweep.h"
+
+PGPROC		harness_procs[HARNESS_MAX_BACKENDS];
+static PROC_HDR proc_global;
+PROC_HDR   *ProcGlobal = &proc_global;
+PgSweepShared *PgSweep;
+
+static uint32 wait_event;
+uint32	   *my_wait_event_info = &wait_event;
+bool		IsUnderPostmaster = true;
+
+/* Used in places that the harness does not come to */
+bool		process_shmem_requests_in_progress = false;
+MemoryContext TopMemoryContext = NULL;
+slock_t    *ShmemLock = NULL;
+
+extern void harness_stubs_init(void);
+
+void
+harness_stubs_init(void)
+{
+	Size		slots = HARNESS_MAX_BACKENDS * sizeof(PgSweepSlotPadded);
+	Size		waits = HARNESS_MAX_BACKENDS * sizeof(PgSweepLwlockSlotPadded);
+
+	proc_global.allProcs = harness_procs;
+	proc_global.allProcCount = HARNESS_MAX_BACKENDS;
+	for (int i = 0; i < HARNESS_MAX_BACKENDS; i++)
+		harness_my_proc[i] = &harness_procs[i];
+
+	PgSweep = calloc(1, TYPEALIGN(4096, sizeof(PgSweepShared) + slots));
+	PgSweepLwlock = aligned_alloc(4096, TYPEALIGN(4096, sizeof(PgSweepLwlockShared) + waits));
+	if (PgSweep == NULL || PgSweepLwlock == NULL)
+		abort();
+	memset(PgSweepLwlock, 0, sizeof(PgSweepLwlockShared) + waits);
+	PgSweepLwlock->num_slots = HARNESS_MAX_BACKENDS;
+}
+
+void
+perform_spin_delay(SpinDelayStatus *status)
+{
+	harness_pause();
+}
+
+void
+finish_spin_delay(SpinDelayStatus *status)
+{
+}
+
+void
+ExceptionalCondition(const char *condition, const char *file, int line)
+{
+	harness_fail("assertion %s in %s:%d", condition, file, line);
+}

@@ -1,0 +1,578 @@
+/*-------------------------------------------------------------------------
+ *
+ * measure_pins.c
+ *	  Pins and unpins buffers in a loop inside the server.
+ *
+ * A test-only extension: it measures what a pin and an unpin cost a backend that
+ * holds some pins already.  It uses nothing but core's exported functions, so
+ * that it works on any PostgreSQL 18, patched or not, and the same source
+ * measures both.
+ *
+ * What a pin is here, and what is measured with it
+ * ------------------------------------------------
+ * bufmgr.c has several ways to a pin.  Each kind of operation takes one of them:
+ *
+ * "again": IncrBufferRefCount() of a page that we hold, and ReleaseBuffer().
+ * Each looks the buffer up among the backend's own pins, once, and finds it.
+ * Nothing touches shared memory: there is no barer pin to be had.  PinBuffer()
+ * does the same for a buffer that is held, and has no kind of its own.
+ *
+ * "other": ReadRecentBuffer() of a page that we do not hold, in the buffer where
+ * we know it to be.  GetPrivateRefCount() looks it up and finds nothing, the
+ * header is locked, the page's tag compared, and PinBuffer_Locked() makes an
+ * entry (in the patched server, that is one more search) and unlocks the header
+ * by a plain store.  ReleaseBuffer() finds the entry, takes the pin back by a
+ * compare-and-swap, and removes it.  These are two atomic operations on a header
+ * that nobody else wants, and that is in our cache.  No mapping table, and no
+ * PinBuffer().
+ *
+ * "read": ReadBuffer() of a page that we do not hold, which is what nearly all
+ * of the server does, and ReleaseBuffer() as above.  PinBuffer() looks the
+ * buffer up, finds nothing, makes an entry, and pins by a compare-and-swap.
+ * Around that, BufferAlloc() hashes the page's tag and looks it up in the
+ * mapping table with the lock of its partition, shared: two more atomic
+ * operations, on lines that would be shared if there were others.  Then there
+ * are counters for the statistics views, and what ReadBuffer() does to prepare
+ * for input that is not needed.
+ *
+ * "stream" pins as "other", and "join" as both "other" and "again".
+ *
+ * All of these tell the resource owner.  It remembers what came last in an array
+ * that it searches from the end, the rest in a hash table.  What is held from the
+ * beginning belongs to an owner of its own, so that the loop's owner has nothing
+ * but what the loop pins: for all loads but "stream" that is one pin, found at
+ * the first look, however many are held.  "owner" is the same without the pin.
+ * In "stream" the owner is part of what is measured, as it is for a read stream:
+ * it must find the oldest of all that is in the window.
+ *
+ * Pages are chosen at random, so that their buffers' numbers are not neighbours,
+ * by a generator with a fixed seed, so that both servers get the same pages.
+ * Random hits come from a sequence that is made before and is too long for a
+ * branch predictor to learn.
+ *
+ * IDENTIFICATION
+ *	  test/pins/measure_pins/measure_pins.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <time.h>
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "common/pg_prng.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+
+PG_MODULE_MAGIC_EXT(
+					.name = "measure_pins",
+					.version = "1.0"
+);
+
+/*
+ * How many operations between two looks at the clock: 0.01 ns of 25 ns that a
+ * look takes, and at most a millisecond until a cancellation is seen.  A multiple
+ * of JOIN_STEPS.
+ */
+#define OPERATIONS_PER_TURN 4096
+
+/* Hits before they repeat */
+#define SEQUENCE 65536
+
+/* Pages that "other", "read" and "join" pin without holding them */
+#define OTHERS 16
+
+/* Of so many operations of "join", the last one is on a held page. */
+#define JOIN_STEPS 4
+
+#define MOST_HELD 16384
+
+typedef enum Kind
+{
+	AGAIN,
+	OTHER,
+	READ,
+	STREAM,
+	JOIN,
+	OWNER
+} Kind;
+
+typedef struct PageAt
+{
+	Buffer		buffer;
+	BlockNumber block;
+} PageAt;
+
+typedef struct Load
+{
+	Kind		kind;
+	int			held;
+	Relation	rel;
+
+	/* What is held first, then what is not */
+	PageAt	   *pages;
+	int			num_pages;
+
+	/* Which of the held ones is next, for AGAIN, JOIN and OWNER */
+	Buffer	   *sequence;
+
+	/* STREAM: the oldest page of the window */
+	int			oldest;
+} Load;
+
+PG_FUNCTION_INFO_V1(measure_pins_run);
+
+extern PGDLLEXPORT void measure_pins_turn(Load *load, uint64 begin, int operations);
+
+/* What the resource owner remembers for OWNER: nothing that needs releasing */
+static void
+release_nothing(Datum res)
+{
+}
+
+static const ResourceOwnerDesc nothing_desc = {
+	.name = "nothing of measure_pins",
+	.release_phase = RESOURCE_RELEASE_BEFORE_LOCKS,
+	.release_priority = RELEASE_PRIO_BUFFER_PINS,
+	.ReleaseResource = release_nothing,
+};
+
+static Kind
+kind_from_text(const text *name)
+{
+	static const char *const names[] = {
+		[AGAIN] = "again",
+		[OTHER] = "other",
+		[READ] = "read",
+		[STREAM] = "stream",
+		[JOIN] = "join",
+		[OWNER] = "owner"
+	};
+	char	   *kind = text_to_cstring(name);
+
+	for (int i = 0; i < lengthof(names); i++)
+		if (strcmp(kind, names[i]) == 0)
+			return (Kind) i;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown kind \"%s\"", kind),
+			 errhint("Kinds are \"again\", \"other\", \"read\", \"stream\", \"join\" and \"owner\".")));
+}
+
+/*
+ * How many pages a load pins without holding them: so many that one which has
+ * left the window of a stream does not come back at once.
+ */
+static int
+pages_not_held(Kind kind, int held)
+{
+	switch (kind)
+	{
+		case OTHER:
+		case READ:
+		case JOIN:
+			return OTHERS;
+		case STREAM:
+			return held + OTHERS;
+		case AGAIN:
+		case OWNER:
+			break;
+	}
+	return 0;
+}
+
+/*
+ * The relation, if its pages are in shared buffers and there are enough of both.
+ */
+static Relation
+open_relation(Oid relid, int pages, int pinned)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+
+	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" has no pages of its own",
+						RelationGetRelationName(rel))));
+	if (RelationUsesLocalBuffers(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is temporary, and not in shared buffers",
+						RelationGetRelationName(rel))));
+	if (RelationGetNumberOfBlocks(rel) < pages)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" has too few pages", RelationGetRelationName(rel)),
+				 errdetail("It has %u, and %d are needed.",
+						   RelationGetNumberOfBlocks(rel), pages)));
+	if (GetPinLimit() < pinned)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("too few shared buffers for a process to have %d of them pinned",
+						pinned),
+				 errdetail("Its share is %u.", GetPinLimit()),
+				 errhint("Raise \"shared_buffers\" or lower \"max_connections\".")));
+
+	return rel;
+}
+
+/*
+ * Different pages of the relation, at random, all read into the pool once; the
+ * first load->held of them stay pinned.
+ */
+static void
+pin_pages(Load *load, pg_prng_state *random)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(load->rel);
+	BlockNumber *order = palloc_array(BlockNumber, blocks);
+
+	for (BlockNumber i = 0; i < blocks; i++)
+		order[i] = i;
+
+	for (int i = 0; i < load->num_pages; i++)
+	{
+		BlockNumber with = pg_prng_uint64_range(random, i, blocks - 1);
+		PageAt	   *page = &load->pages[i];
+
+		page->block = order[with];
+		order[with] = order[i];
+
+		page->buffer = ReadBuffer(load->rel, page->block);
+		if (i >= load->held)
+			ReleaseBuffer(page->buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	pfree(order);
+}
+
+static void
+make_sequence(Load *load, const text *hit_order, pg_prng_state *random)
+{
+	char	   *order = text_to_cstring(hit_order);
+	bool		last = strcmp(order, "last") == 0;
+	bool		cyclic = strcmp(order, "cyclic") == 0;
+
+	if (!last && !cyclic && strcmp(order, "random") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown order \"%s\"", order),
+				 errhint("Orders are \"last\", \"cyclic\" and \"random\".")));
+
+	load->sequence = palloc_array(Buffer, SEQUENCE);
+	for (int i = 0; i < SEQUENCE && load->held > 0; i++)
+	{
+		int			which;
+
+		if (last)
+			which = load->held - 1;
+		else if (cyclic)
+			which = i % load->held;
+		else
+			which = pg_prng_uint64_range(random, 0, load->held - 1);
+		load->sequence[i] = load->pages[which].buffer;
+	}
+}
+
+static pg_noinline void
+was_replaced(const PageAt *page)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("block %u was replaced in its buffer", page->block),
+			 errhint("Let all that is used at the same time fit into \"shared_buffers\".")));
+}
+
+static inline void
+pin_not_held(Load *load, const PageAt *page)
+{
+	if (unlikely(!ReadRecentBuffer(load->rel->rd_locator, MAIN_FORKNUM,
+								   page->block, page->buffer)))
+		was_replaced(page);
+}
+
+/* The same by the mapping table */
+static inline void
+read_not_held(Load *load, const PageAt *page)
+{
+	if (unlikely(ReadBuffer(load->rel, page->block) != page->buffer))
+		was_replaced(page);
+}
+
+/*
+ * The loop that everything here is about.  begin is how many operations there
+ * were before.
+ */
+static pg_attribute_always_inline void
+pin_and_unpin(Load *load, uint64 begin, int operations)
+{
+	const Buffer *sequence = load->sequence;
+	const PageAt *others = load->pages + load->held;
+	uint64		end = begin + operations;
+
+	switch (load->kind)
+	{
+		case AGAIN:
+			for (uint64 i = begin; i < end; i++)
+			{
+				Buffer		buffer = sequence[i % SEQUENCE];
+
+				IncrBufferRefCount(buffer);
+				ReleaseBuffer(buffer);
+			}
+			break;
+
+		case OTHER:
+			for (uint64 i = begin; i < end; i++)
+			{
+				const PageAt *page = &others[i % OTHERS];
+
+				pin_not_held(load, page);
+				ReleaseBuffer(page->buffer);
+			}
+			break;
+
+		case READ:
+			for (uint64 i = begin; i < end; i++)
+			{
+				const PageAt *page = &others[i % OTHERS];
+
+				read_not_held(load, page);
+				ReleaseBuffer(page->buffer);
+			}
+			break;
+
+		case STREAM:
+			{
+				int			oldest = load->oldest;
+				int			next = (oldest + load->held) % load->num_pages;
+
+				for (uint64 i = begin; i < end; i++)
+				{
+					pin_not_held(load, &load->pages[next]);
+					ReleaseBuffer(load->pages[oldest].buffer);
+
+					/* in case that the next one cannot be pinned */
+					load->oldest = oldest + 1 < load->num_pages ? oldest + 1 : 0;
+					oldest = load->oldest;
+					next = next + 1 < load->num_pages ? next + 1 : 0;
+				}
+			}
+			break;
+
+		case JOIN:
+			for (uint64 i = begin; i < end; i++)
+			{
+				if (i % JOIN_STEPS < JOIN_STEPS - 1)
+				{
+					const PageAt *page = &others[i % OTHERS];
+
+					pin_not_held(load, page);
+					ReleaseBuffer(page->buffer);
+				}
+				else
+				{
+					Buffer		buffer = sequence[(i / JOIN_STEPS) % SEQUENCE];
+
+					IncrBufferRefCount(buffer);
+					ReleaseBuffer(buffer);
+				}
+			}
+			break;
+
+		case OWNER:
+			for (uint64 i = begin; i < end; i++)
+			{
+				Datum		what = Int32GetDatum(sequence[i % SEQUENCE]);
+
+				ResourceOwnerEnlarge(CurrentResourceOwner);
+				ResourceOwnerRemember(CurrentResourceOwner, what, &nothing_desc);
+				ResourceOwnerForget(CurrentResourceOwner, what, &nothing_desc);
+			}
+			break;
+	}
+}
+
+/*
+ * What is measured.  bench/pins counts what is executed inside of this function,
+ * by its name.
+ */
+pg_noinline void
+measure_pins_turn(Load *load, uint64 begin, int operations)
+{
+	pin_and_unpin(load, begin, operations);
+}
+
+/*
+ * The same before that, until everything is in the state that lasts.
+ */
+static pg_noinline void
+first_turn(Load *load)
+{
+	pin_and_unpin(load, 0, OPERATIONS_PER_TURN);
+}
+
+/*
+ * On how many different pages the operations were that begin with operation
+ * "begin".
+ */
+static int
+count_pages(const Load *load, uint64 begin, int64 operations)
+{
+	int64		again = operations;
+	int			others = 0;
+	int			pages = 0;
+	Bitmapset  *seen = NULL;
+
+	switch (load->kind)
+	{
+		case OTHER:
+		case READ:
+			return Min(operations, OTHERS);
+		case STREAM:
+			/* the pinned ones; those unpinned were so before */
+			return Min(operations, load->num_pages);
+		case JOIN:
+			/* begins at a multiple of JOIN_STEPS, and OTHERS is one, too */
+			again = operations / JOIN_STEPS;
+			begin /= JOIN_STEPS;
+			for (int i = 0; i < Min(operations, OTHERS); i++)
+				others += i % JOIN_STEPS < JOIN_STEPS - 1;
+			break;
+		case AGAIN:
+		case OWNER:
+			break;
+	}
+
+	for (int64 i = 0; i < Min(again, SEQUENCE); i++)
+		seen = bms_add_member(seen, load->sequence[(begin + i) % SEQUENCE]);
+	pages = bms_num_members(seen);
+	bms_free(seen);
+	return others + pages;
+}
+
+static int64
+cpu_ns(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0)
+		ereport(ERROR,
+				(errmsg("could not read the CPU clock: %m")));
+	return (int64) now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/*
+ * measure_pins_run - pin and unpin for a number of operations or a time
+ */
+Datum
+measure_pins_run(PG_FUNCTION_ARGS)
+{
+	int64		max_operations = PG_INT64_MAX;
+	int64		max_ns = PG_INT64_MAX;
+	int64		done = 0;
+	int64		cpu;
+	instr_time	start;
+	instr_time	elapsed;
+	pg_prng_state random;
+	ResourceOwner caller = CurrentResourceOwner;
+	ResourceOwner holder;
+	ResourceOwner looper;
+	Load		load = {0};
+	TupleDesc	tupdesc;
+	Datum		values[4];
+	bool		nulls[4] = {0};
+
+	for (int i = 0; i < 4; i++)
+		if (PG_ARGISNULL(i))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("relation, kind, held and hit_order must not be null")));
+	if (PG_ARGISNULL(4) && PG_ARGISNULL(5))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("either max_operations or duration_ms must be given")));
+	load.kind = kind_from_text(PG_GETARG_TEXT_PP(1));
+	load.held = PG_GETARG_INT32(2);
+	if (!PG_ARGISNULL(4))
+		max_operations = PG_GETARG_INT64(4);
+	if (!PG_ARGISNULL(5))
+		max_ns = (int64) PG_GETARG_INT32(5) * 1000000;
+	if (max_operations <= 0 || max_ns <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_operations and duration_ms must be greater than zero")));
+	if (load.held < 0 || load.held > MOST_HELD)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("held must be between 0 and %d", MOST_HELD)));
+	if (load.held == 0 && load.kind != OTHER && load.kind != READ)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("only kinds \"other\" and \"read\" can hold nothing")));
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	load.num_pages = load.held + pages_not_held(load.kind, load.held);
+	load.pages = palloc_array(PageAt, load.num_pages);
+	/* one more than are held is pinned in between */
+	load.rel = open_relation(PG_GETARG_OID(0), load.num_pages, load.held + 1);
+	pg_prng_seed(&random, 0);
+
+	/*
+	 * Both are children of the caller's: if there is an error, they go with
+	 * it, and so do the pins; whoever catches the error says which owner is
+	 * then the current one.
+	 */
+	holder = ResourceOwnerCreate(caller, "measure_pins held");
+	looper = ResourceOwnerCreate(caller, "measure_pins loop");
+
+	/* the window of a stream is the loop's own */
+	CurrentResourceOwner = load.kind == STREAM ? looper : holder;
+	pin_pages(&load, &random);
+	make_sequence(&load, PG_GETARG_TEXT_PP(3), &random);
+	CurrentResourceOwner = looper;
+
+	first_turn(&load);
+
+	cpu = cpu_ns();
+	INSTR_TIME_SET_CURRENT(start);
+	for (;;)
+	{
+		int			turn = Min(max_operations - done, OPERATIONS_PER_TURN);
+
+		measure_pins_turn(&load, OPERATIONS_PER_TURN + done, turn);
+		done += turn;
+
+		INSTR_TIME_SET_CURRENT(elapsed);
+		INSTR_TIME_SUBTRACT(elapsed, start);
+		if (done >= max_operations ||
+			INSTR_TIME_GET_NANOSEC(elapsed) >= max_ns)
+			break;
+
+		CHECK_FOR_INTERRUPTS();
+	}
+	cpu = cpu_ns() - cpu;
+
+	CurrentResourceOwner = load.kind == STREAM ? looper : holder;
+	for (int i = 0; i < load.held; i++)
+		ReleaseBuffer(load.pages[(load.oldest + i) % load.num_pages].buffer);
+
+	CurrentResourceOwner = caller;
+	ResourceOwnerDelete(looper);
+	ResourceOwnerDelete(holder);
+	relation_close(load.rel, AccessShareLock);
+
+	values[0] = Int64GetDatum(done);
+	values[1] = Int32GetDatum(count_pages(&load, OPERATIONS_PER_TURN, done));
+	values[2] = Int64GetDatum(INSTR_TIME_GET_NANOSEC(elapsed));
+	values[3] = Int64GetDatum(cpu);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+													  values, nulls)));
+}

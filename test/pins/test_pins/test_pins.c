@@ -1,0 +1,443 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_pins.c
+ *	  Holds pins, to be looked at from outside; leaks them; runs out of memory.
+ *
+ * The comparison with a model is in random.c.
+ *
+ * IDENTIFICATION
+ *	  test/pins/test_pins/test_pins.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <sys/resource.h>
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "common/pg_prng.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+
+#include "test_pins.h"
+
+PG_MODULE_MAGIC_EXT(
+					.name = "test_pins",
+					.version = "1.0"
+);
+
+PG_FUNCTION_INFO_V1(test_pins_extend);
+PG_FUNCTION_INFO_V1(test_pins_hold);
+PG_FUNCTION_INFO_V1(test_pins_again);
+PG_FUNCTION_INFO_V1(test_pins_release);
+PG_FUNCTION_INFO_V1(test_pins_leak);
+PG_FUNCTION_INFO_V1(test_pins_count);
+PG_FUNCTION_INFO_V1(test_pins_out_of_memory);
+
+/* Pages that test_pins_extend() adds at once at most */
+#define EXTEND_BY		64
+
+/* Pins that make a resource owner large, a few for each of some buffers */
+#define OWNER_PINS		32
+#define OWNER_BUFFERS	512
+
+/*
+ * What test_pins_hold() holds, in the order of pinning.  The pins belong to the
+ * transaction's resource owner, so that they outlive the statement.
+ */
+typedef struct HeldPins
+{
+	Buffer	   *buffers;
+	int			n;
+	int			room;
+	Oid			relid;
+	BlockNumber next;
+} HeldPins;
+
+static HeldPins held;
+
+/*
+ * How often this process has a buffer pinned: the last number of what core
+ * prints for a leak.
+ */
+int32
+test_pins_private(Buffer buffer)
+{
+	char	   *line = DebugPrintBufferRefcount(buffer);
+	char	   *last = strrchr(line, ' ');
+	int32		count;
+
+	if (last == NULL)
+		elog(ERROR, "cannot read \"%s\"", line);
+	count = atoi(last + 1);
+	pfree(line);
+	return count;
+}
+
+Relation
+test_pins_open(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel = relation_open(relid, lockmode);
+
+	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || RelationUsesLocalBuffers(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" has no shared buffers", RelationGetRelationName(rel))));
+	return rel;
+}
+
+static void
+check_blocks(Relation rel, BlockNumber first, int32 blocks)
+{
+	BlockNumber there = RelationGetNumberOfBlocks(rel);
+
+	if (blocks < 0 || (uint64) first + blocks > there)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" has %u blocks: there are not %d from block %u on",
+						RelationGetRelationName(rel), there, blocks, first)));
+}
+
+Datum
+test_pins_extend(PG_FUNCTION_ARGS)
+{
+	int32		blocks = PG_GETARG_INT32(1);
+	Relation	rel = test_pins_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Buffer		buffers[EXTEND_BY];
+
+	if (blocks < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot add %d blocks", blocks)));
+	while (blocks > 0)
+	{
+		uint32		got;
+
+		CHECK_FOR_INTERRUPTS();
+		ExtendBufferedRelBy(BMR_REL(rel), MAIN_FORKNUM, NULL, 0,
+							Min(blocks, EXTEND_BY), buffers, &got);
+		for (uint32 i = 0; i < got; i++)
+			ReleaseBuffer(buffers[i]);
+		blocks -= got;
+	}
+	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+/* ---- pins that are held from statement to statement ---- */
+
+static int
+release_held(void)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	int			n = held.n;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	while (held.n > 0)
+		ReleaseBuffer(held.buffers[--held.n]);
+	CurrentResourceOwner = owner;
+	return n;
+}
+
+/*
+ * A commit would complain about pins that are left.  An abort releases them with
+ * their owner.
+ */
+static void
+end_of_transaction(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+		release_held();
+	else if (event == XACT_EVENT_ABORT)
+		held.n = 0;
+}
+
+Datum
+test_pins_hold(PG_FUNCTION_ARGS)
+{
+	static bool registered = false;
+	int32		blocks = PG_GETARG_INT32(1);
+	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	ResourceOwner owner = CurrentResourceOwner;
+
+	if (!registered)
+	{
+		RegisterXactCallback(end_of_transaction, NULL);
+		registered = true;
+	}
+	if (held.n == 0 || held.relid != RelationGetRelid(rel))
+	{
+		held.relid = RelationGetRelid(rel);
+		held.next = 0;
+	}
+	check_blocks(rel, held.next, blocks);
+	if (held.room < held.n + blocks)
+	{
+		int			room = held.n + blocks;
+
+		held.buffers = held.buffers == NULL
+			? MemoryContextAlloc(TopMemoryContext, sizeof(Buffer) * room)
+			: repalloc(held.buffers, sizeof(Buffer) * room);
+		held.room = room;
+	}
+
+	for (int i = 0; i < blocks; i++)
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		/* if this fails, the transaction does: nothing else is restored */
+		CurrentResourceOwner = TopTransactionResourceOwner;
+		buffer = ReadBuffer(rel, held.next);
+		CurrentResourceOwner = owner;
+		held.buffers[held.n++] = buffer;
+		held.next++;
+	}
+	relation_close(rel, NoLock);
+	PG_RETURN_INT32(held.n);
+}
+
+Datum
+test_pins_again(PG_FUNCTION_ARGS)
+{
+	int64		times = PG_GETARG_INT64(0);
+	bool		cyclic = PG_GETARG_BOOL(1);
+	ResourceOwner owner = CurrentResourceOwner;
+
+	if (held.n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no pins are held"),
+				 errhint("Call test_pins_hold() in this transaction before.")));
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	for (int64 i = 0; i < times; i++)
+	{
+		Buffer		buffer = held.buffers[cyclic ? i % held.n
+										  : pg_prng_uint64_range(&pg_global_prng_state, 0, held.n - 1)];
+
+		if (i % 4096 == 0)
+			CHECK_FOR_INTERRUPTS();
+		IncrBufferRefCount(buffer);
+		ReleaseBuffer(buffer);
+	}
+	CurrentResourceOwner = owner;
+	PG_RETURN_VOID();
+}
+
+Datum
+test_pins_release(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(release_held());
+}
+
+Datum
+test_pins_leak(PG_FUNCTION_ARGS)
+{
+	int32		blocks = PG_GETARG_INT32(1);
+	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+
+	check_blocks(rel, 0, blocks);
+	for (int i = 0; i < blocks; i++)
+		(void) ReadBuffer(rel, i);
+	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+Datum
+test_pins_count(PG_FUNCTION_ARGS)
+{
+	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	TupleDesc	desc;
+	Datum		values[4];
+	bool		nulls[4] = {0};
+	int32		buffers = 0,
+				own_buffers = 0;
+	int64		processes = 0,
+				own_pins = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	for (Buffer b = 1; b <= NBuffers; b++)
+	{
+		BufferDesc *buf = GetBufferDescriptor(b - 1);
+		uint32		state = LockBufHdr(buf);
+		bool		ours = BufTagMatchesRelFileLocator(&buf->tag, &rel->rd_locator);
+		int32		count;
+
+		UnlockBufHdr(buf, state);
+		if (ours && BUF_STATE_GET_REFCOUNT(state) > 0)
+		{
+			buffers++;
+			processes += BUF_STATE_GET_REFCOUNT(state);
+		}
+		count = test_pins_private(b);
+		own_buffers += count != 0;
+		own_pins += count;
+	}
+	relation_close(rel, AccessShareLock);
+
+	values[0] = Int32GetDatum(buffers);
+	values[1] = Int64GetDatum(processes);
+	values[2] = Int32GetDatum(own_buffers);
+	values[3] = Int64GetDatum(own_pins);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/* ---- no memory ---- */
+
+/* The address space that this process has now, in bytes */
+static rlim_t
+address_space(void)
+{
+	FILE	   *file = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (file == NULL || fscanf(file, "%lu", &pages) != 1)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read /proc/self/statm: %m")));
+	fclose(file);
+	return (rlim_t) pages * sysconf(_SC_PAGESIZE);
+}
+
+static void
+address_limit(struct rlimit *limit)
+{
+	if (getrlimit(RLIMIT_AS, limit) != 0)
+		elog(ERROR, "getrlimit: %m");
+}
+
+static void
+limit_address_space(struct rlimit limit, rlim_t size)
+{
+	limit.rlim_cur = size;
+	if (setrlimit(RLIMIT_AS, &limit) != 0)
+		elog(ERROR, "setrlimit: %m");
+}
+
+/*
+ * Let a resource owner have room for many pins, so that it is not what runs out
+ * of memory, with few buffers pinned, and with none in the end.
+ */
+static void
+enlarge_owner(Relation rel, ResourceOwner owner, int pins)
+{
+	int			buffers = Min(OWNER_BUFFERS, pins);
+	int			each = Min(OWNER_PINS, pins / buffers + 1);
+	Buffer	   *some = palloc_array(Buffer, buffers);
+
+	CurrentResourceOwner = owner;
+	for (int i = 0; i < buffers; i++)
+	{
+		some[i] = ReadBuffer(rel, i);
+		for (int j = 1; j < each; j++)
+			IncrBufferRefCount(some[i]);
+	}
+	for (int i = 0; i < buffers; i++)
+		for (int j = 0; j < each; j++)
+			ReleaseBuffer(some[i]);
+	pfree(some);
+}
+
+/*
+ * The memory of the pins themselves is what cannot grow: the owner has been
+ * enlarged before, every page is in its buffer, and nothing else is allocated to
+ * pin that.
+ */
+Datum
+test_pins_out_of_memory(PG_FUNCTION_ARGS)
+{
+	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	int			blocks = Min(RelationGetNumberOfBlocks(rel), NBuffers * 3 / 4);
+	ResourceOwner before = CurrentResourceOwner;
+	ResourceOwner owner = ResourceOwnerCreate(before, "test_pins_out_of_memory");
+	MemoryContext context = CurrentMemoryContext;
+	Buffer	   *buffers = palloc_array(Buffer, Max(blocks, 1));
+	volatile int n = 0;
+	struct rlimit granted;
+	ErrorData  *volatile error = NULL;
+	uint32		limit = GetAdditionalPinLimit();
+	TupleDesc	desc;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {false, true, true};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	for (int i = 0; i < blocks; i++)
+		ReleaseBuffer(ReadBuffer(rel, i));
+	if (blocks > 0)
+		enlarge_owner(rel, owner, blocks);
+	address_limit(&granted);
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	PG_TRY();
+	{
+		limit_address_space(granted, address_space());
+		while (n < blocks)
+		{
+			buffers[n] = ReadBuffer(rel, n);
+			n++;
+		}
+		limit_address_space(granted, granted.rlim_cur);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		limit_address_space(granted, granted.rlim_cur);
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+
+	/* each of them is there, and the one that failed is not */
+	for (int i = 0; i < n; i++)
+		if (test_pins_shared(buffers[i]) != 1 || test_pins_private(buffers[i]) != 1)
+			elog(ERROR, "pin %d of %d is lost: buffer %d has %u shared and %d own pins",
+				 i, n, buffers[i], test_pins_shared(buffers[i]), test_pins_private(buffers[i]));
+
+	/* and now the next ones can be pinned */
+	CurrentResourceOwner = owner;
+	for (int i = n; i < blocks; i++)
+		buffers[i] = ReadBuffer(rel, i);
+	for (int i = 0; i < blocks; i++)
+	{
+		if (test_pins_shared(buffers[i]) != 1 || test_pins_private(buffers[i]) != 1)
+			elog(ERROR, "pin %d of %d is wrong: buffer %d has %u shared and %d own pins",
+				 i, blocks, buffers[i], test_pins_shared(buffers[i]), test_pins_private(buffers[i]));
+		ReleaseBuffer(buffers[i]);
+	}
+	CurrentResourceOwner = before;
+	for (int i = 0; i < blocks; i++)
+		if (test_pins_shared(buffers[i]) != 0 || test_pins_private(buffers[i]) != 0)
+			elog(ERROR, "pin %d of %d was not released", i, blocks);
+	if (GetAdditionalPinLimit() != limit)
+		elog(ERROR, "GetAdditionalPinLimit() is %u, not %u as before", GetAdditionalPinLimit(), limit);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+	ResourceOwnerDelete(owner);
+	relation_close(rel, AccessShareLock);
+
+	values[0] = Int32GetDatum(n);
+	if (error != NULL)
+	{
+		values[1] = CStringGetTextDatum(unpack_sql_state(error->sqlerrcode));
+		values[2] = CStringGetTextDatum(error->message);
+		nulls[1] = nulls[2] = false;
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}

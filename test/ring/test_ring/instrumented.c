@@ -1,0 +1,215 @@
+/*-------------------------------------------------------------------------
+ *
+ * instrumented.c
+ *	  A copy of pg_sweep's laps through rings, with places to stop at.
+ *
+ * The code is the extension's own, extension/ring/ring.c and run.c; what it calls
+ * to pin, to lock, to begin I/O and to write is looked at first.  A session
+ * can put the copy in the place of the extension's; other processes are not
+ * concerned.
+ *
+ * IDENTIFICATION
+ *	  test/ring/test_ring/instrumented.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "executor/instrument.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "pg_sweep.h"
+#include "portability/instr_time.h"
+#include "ring/ring.h"
+#include "storage/bufpage.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "test_ring.h"
+
+PG_FUNCTION_INFO_V1(test_ring_write_out);
+PG_FUNCTION_INFO_V1(test_ring_hint);
+PG_FUNCTION_INFO_V1(test_ring_instrument);
+PG_FUNCTION_INFO_V1(test_ring_stop_at);
+PG_FUNCTION_INFO_V1(test_ring_stopped);
+PG_FUNCTION_INFO_V1(test_ring_go);
+PG_FUNCTION_INFO_V1(test_ring_last_lap);
+
+typedef enum StopPlace
+{
+	STOP_NEVER,
+	STOP_PIN,
+	STOP_LOCK,
+	STOP_IO,
+	STOP_WRITE,
+} StopPlace;
+
+static const char *const stop_names[] = {
+	[STOP_NEVER] = "never",
+	[STOP_PIN] = "pin",
+	[STOP_LOCK] = "lock",
+	[STOP_IO] = "io",
+	[STOP_WRITE] = "write",
+};
+
+static StopPlace stop_place = STOP_NEVER;
+static BlockNumber stop_block;
+static TestRingShared *shared;
+static PgSweepRingCounts last_lap;
+static const RingFlushRoutine *extensions_own = NULL;
+
+static void
+stop(StopPlace place, BlockNumber block)
+{
+	uint32		go;
+
+	if (stop_place != place || stop_block != block)
+		return;
+	stop_place = STOP_NEVER;
+	go = pg_atomic_read_u32(&shared->go);
+	pg_atomic_fetch_add_u32(&shared->stopped, 1);
+	test_ring_wait_for(&shared->go, go);
+	pg_atomic_fetch_sub_u32(&shared->stopped, 1);
+}
+
+/*
+ * The copy.  A victim's I/O may be waited for; it is that of others which may not.
+ */
+#define PinBufferToWrite(buf, max_usage_count, buf_state) \
+	(stop(STOP_PIN, (buf)->tag.blockNum), PinBufferToWrite(buf, max_usage_count, buf_state))
+#define LWLockConditionalAcquire(lock, mode) \
+	(stop(STOP_LOCK, buf->tag.blockNum), LWLockConditionalAcquire(lock, mode))
+#define StartBufferIO(buf, for_input, nowait) \
+	(stop((nowait) ? STOP_IO : STOP_NEVER, (buf)->tag.blockNum), StartBufferIO(buf, for_input, nowait))
+#define smgrwritev(reln, fork, first, pages, n, skip_fsync) \
+	(stop(STOP_WRITE, first), smgrwritev(reln, fork, first, pages, n, skip_fsync))
+
+#include "ring/ring.c"
+#include "ring/run.c"
+
+#undef PinBufferToWrite
+#undef LWLockConditionalAcquire
+#undef StartBufferIO
+#undef smgrwritev
+
+/*
+ * In the place of ring/counts.c
+ */
+void
+pgsweep_ring_add_counts(PgSweepRingKind kind, const PgSweepRingCounts counts)
+{
+	memcpy(last_lap, counts, sizeof(last_lap));
+}
+
+Datum
+test_ring_instrument(PG_FUNCTION_ARGS)
+{
+	if (RingFlush == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pg_sweep has not been preloaded")));
+	if (extensions_own == NULL)
+		extensions_own = RingFlush;
+	shared = test_ring_shared();
+	pgsweep_ring_eager_flush = true;
+	RingFlush = PG_GETARG_BOOL(0) ? &pgsweep_ring_flush_routine : extensions_own;
+	PG_RETURN_VOID();
+}
+
+Datum
+test_ring_stop_at(PG_FUNCTION_ARGS)
+{
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	shared = test_ring_shared();
+	for (int i = 0; i < lengthof(stop_names); i++)
+		if (strcmp(stop_names[i], name) == 0)
+		{
+			stop_block = PG_GETARG_INT32(1);
+			stop_place = i;
+			PG_RETURN_VOID();
+		}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("there is no stop at \"%s\"", name)));
+}
+
+Datum
+test_ring_stopped(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(pg_atomic_read_u32(&test_ring_shared()->stopped));
+}
+
+Datum
+test_ring_go(PG_FUNCTION_ARGS)
+{
+	pg_atomic_fetch_add_u32(&test_ring_shared()->go, 1);
+	PG_RETURN_VOID();
+}
+
+Datum
+test_ring_last_lap(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {
+		[PGSWEEP_RING_LAPS] = "laps",
+		[PGSWEEP_RING_VICTIMS] = "victims",
+		[PGSWEEP_RING_EAGER] = "eager",
+		[PGSWEEP_RING_WRITES] = "writes",
+		[PGSWEEP_RING_WAL_FLUSHES] = "wal_flushes",
+		[PGSWEEP_RING_CLEAN] = "skipped_clean",
+		[PGSWEEP_RING_PINNED] = "skipped_pinned",
+		[PGSWEEP_RING_USED] = "skipped_used",
+		[PGSWEEP_RING_NEEDS_WAL] = "skipped_wal",
+		[PGSWEEP_RING_LOCKED] = "skipped_locked",
+		[PGSWEEP_RING_IO] = "skipped_io",
+	};
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < lengthof(names); i++)
+		if (last_lap[i] != 0 && i != PGSWEEP_RING_LAPS)
+			appendStringInfo(&text, "%s%s " UINT64_FORMAT, text.len > 0 ? ", " : "",
+							 names[i], last_lap[i]);
+	PG_RETURN_TEXT_P(cstring_to_text(text.data));
+}
+
+/* ---- what others may do meanwhile ---- */
+
+static Buffer
+lock_shared(Relation rel, BlockNumber block)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+
+	FreeAccessStrategy(strategy);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	return buffer;
+}
+
+Datum
+test_ring_write_out(PG_FUNCTION_ARGS)
+{
+	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Buffer		buffer = lock_shared(rel, PG_GETARG_INT32(1));
+
+	FlushOneBuffer(buffer);
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+Datum
+test_ring_hint(PG_FUNCTION_ARGS)
+{
+	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Buffer		buffer = lock_shared(rel, PG_GETARG_INT32(1));
+
+	MarkBufferDirtyHint(buffer, false);
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,225 @@
+/* test/sweep/test_sweep/test_sweep--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION test_sweep" to load this file. \quit
+
+-- Virtual backends take and use leases of one hand in an order that seed
+-- chooses. violation is the first property that did not hold, NULL if all did;
+-- the other columns count what was exercised (sim.h). With interrupts, backends
+-- are stopped in the middle of an operation, too. start is the hand's first
+-- ticket.
+CREATE FUNCTION test_sweep_simulate(seed int8,
+									   steps int4,
+									   buffers int4,
+									   backends int4,
+									   interrupts bool,
+									   start int8 DEFAULT 0,
+									   code text DEFAULT 'pg_sweep',
+									   OUT violation text,
+									   OUT tickets int8,
+									   OUT looks int8,
+									   OUT switched int8,
+									   OUT lapped int8,
+									   OUT trimmed int8,
+									   OUT left_behind int8,
+									   OUT straddling int8,
+									   OUT whole int8,
+									   OUT bursts int8,
+									   OUT singles int8,
+									   OUT outstanding int8,
+									   OUT interrupted int8,
+									   OUT stale int8,
+									   OUT fast int8,
+									   OUT old int8,
+									   OUT late_looks int8,
+									   OUT passes int8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_sweep_codes()
+RETURNS SETOF text
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- The size of a lease, and the most that all leases may cover.
+CREATE FUNCTION test_sweep_batch(configured int4,
+									cpus int4,
+									buffers int4,
+									backends int4,
+									code text DEFAULT 'pg_sweep')
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT;
+
+CREATE FUNCTION test_sweep_lease_limit(buffers int4)
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- The same leases in several backends at once. begin resets what they share;
+-- then as many sessions as it was told call run; then end tells how far the
+-- hand is, and how many different tickets were used.
+CREATE FUNCTION test_sweep_shared_begin(buffers int4, processes int4)
+RETURNS void
+AS '$libdir/test_sweep_shared'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_sweep_shared_run(tickets int8,
+										 seed int8,
+										 code text DEFAULT 'pg_sweep',
+										 OUT looks int8,
+										 OUT dropped int8,
+										 OUT left_over int8,
+										 OUT leases int8,
+										 OUT "foreign" int8,
+										 OUT late_looks int8,
+										 OUT duplicates int8,
+										 OUT strayed int8,
+										 OUT backwards int8)
+AS '$libdir/test_sweep_shared'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_sweep_shared_end(OUT hand int8, OUT distinct_used int8)
+AS '$libdir/test_sweep_shared'
+LANGUAGE C VOLATILE STRICT;
+
+-- Plans of the balancer for cases that a seed and a number choose, against the
+-- linear program. violation is the first property that did not hold, NULL if all
+-- did. worst_*: what was sent between nodes, and that times distance, more than
+-- the least possible; in parts of all requests. The others count what the cases
+-- were (test_sweep_balance.c).
+CREATE FUNCTION test_sweep_balance(seed int8,
+									  first int8,
+									  number int4,
+									  code text DEFAULT 'pg_sweep',
+									  OUT violation text,
+									  OUT worst_remote float8,
+									  OUT worst_distance float8,
+									  OUT cases int8,
+									  OUT idle int8,
+									  OUT even int8,
+									  OUT local int8,
+									  OUT remote int8,
+									  OUT pivots int8,
+									  OUT targets int8)
+AS '$libdir/test_sweep_balance'
+LANGUAGE C VOLATILE STRICT;
+
+-- The same for cycles of loads: uneven, even again, even with noise. total is
+-- of all requests of a cycle. NULL if all is well.
+CREATE FUNCTION test_sweep_balance_cycles(partitions int4,
+											 total int8,
+											 code text DEFAULT 'pg_sweep')
+RETURNS text
+AS '$libdir/test_sweep_balance'
+LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_sweep_balance_codes()
+RETURNS SETOF text
+AS '$libdir/test_sweep_balance'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- The average time of a plan.
+CREATE FUNCTION test_sweep_balance_usec(partitions int4, nodes int4, plans int4)
+RETURNS float8
+AS '$libdir/test_sweep_balance'
+LANGUAGE C VOLATILE STRICT;
+
+-- Layouts of partitions for random pools, nodes and wishes, against what they
+-- must be by definition. violation is the first property that did not hold, NULL
+-- if all did; the others count what was exercised (test_sweep_layout.c).
+CREATE FUNCTION test_sweep_layout(seed int8,
+									 number int4,
+									 code text DEFAULT 'pg_sweep',
+									 OUT violation text,
+									 OUT cases int8,
+									 OUT fewer_than_nodes int8,
+									 OUT reduced int8,
+									 OUT rounded_up int8,
+									 OUT automatic int8,
+									 OUT single int8,
+									 OUT most int8,
+									 OUT off_grid int8,
+									 OUT with_head int8,
+									 OUT uneven int8)
+AS '$libdir/test_sweep_layout'
+LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_sweep_layout_codes()
+RETURNS SETOF text
+AS '$libdir/test_sweep_layout'
+LANGUAGE C IMMUTABLE STRICT;
+
+-- Runs a statement while the first blocks of a relation are pinned. Returns
+-- NULL if it went well, else "SQLSTATE: message" of its error.
+CREATE FUNCTION test_sweep_hold_pins(rel regclass, blocks int4, statement text)
+RETURNS text
+AS '$libdir/test_sweep_pins'
+LANGUAGE C VOLATILE STRICT;
+
+-- The same while those buffers are pinned that have these numbers, from 0. They
+-- need not hold a page.
+CREATE FUNCTION test_sweep_hold_buffers(buffers int4[], statement text)
+RETURNS text
+AS '$libdir/test_sweep_pins'
+LANGUAGE C VOLATILE STRICT;
+
+-- LWLocks 0 to 1199, in tranches test_0000 to test_1199, which a session knows
+-- after its first call of one of these. hand_over acquires some exclusively, at
+-- most 150; then, one after the other, waits until somebody is in the queue,
+-- sleeps for ms (-1: until let_go is called), and releases. With again, tries at once
+-- to acquire it once more, before who was woken does, and goes on the same way;
+-- so many times at most. Returns how often that went well.
+CREATE FUNCTION test_sweep_lwlock_hand_over(first int4, last int4, ms int4 DEFAULT 0, again int4 DEFAULT 0)
+RETURNS int4
+AS '$libdir/test_sweep_lwlock'
+LANGUAGE C VOLATILE STRICT;
+
+-- Does hand_over hold all that it was told to?
+CREATE FUNCTION test_sweep_lwlock_held()
+RETURNS bool
+AS '$libdir/test_sweep_lwlock'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_sweep_lwlock_let_go()
+RETURNS void
+AS '$libdir/test_sweep_lwlock'
+LANGUAGE C VOLATILE STRICT;
+
+-- Acquire and release those locks in turn, so many times. mode: exclusive,
+-- shared, wait until free. Returns how often the process had to sleep for one, by
+-- what core returns.
+CREATE FUNCTION test_sweep_lwlock_take(first int4, last int4, mode text, times int4 DEFAULT 1)
+RETURNS int8
+AS '$libdir/test_sweep_lwlock'
+LANGUAGE C VOLATILE STRICT;
+
+-- Allocate another tranche of this name, which only this session knows.
+CREATE FUNCTION test_sweep_lwlock_new_tranche(name text)
+RETURNS int4
+AS '$libdir/test_sweep_lwlock'
+LANGUAGE C VOLATILE STRICT;
+
+REVOKE ALL ON FUNCTION test_sweep_lwlock_hand_over(int4, int4, int4, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_lwlock_held() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_lwlock_let_go() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_lwlock_take(int4, int4, text, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_lwlock_new_tranche(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_simulate(int8, int4, int4, int4, bool, int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_codes() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_batch(int4, int4, int4, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_lease_limit(int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_shared_begin(int4, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_shared_run(int8, int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_shared_end() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_balance(int8, int8, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_balance_cycles(int4, int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_balance_codes() FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_balance_usec(int4, int4, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_hold_pins(regclass, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_hold_buffers(int4[], text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_layout(int8, int4, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION test_sweep_layout_codes() FROM PUBLIC;
