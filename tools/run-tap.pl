@@ -7,6 +7,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use File::Path qw(make_path);
 use Getopt::Long;
 use TAP::Harness;
 
@@ -17,11 +18,25 @@ GetOptions(
 	'module=s' => \@modules) or exit 2;
 die "run-tap.pl: error: no tests given\n" unless @ARGV;
 
+# The command for a test file.  t/AREA/NAME.pl has its data and logs in folders of
+# its area.
+sub command
+{
+	my ($harness, $file) = @_;
+	my ($area) = $file =~ m{(?:^|/)t/(.+)/[^/]+$};
+	my @folders = map { defined $area ? "$ENV{$_}/$area" : $ENV{$_} } 'TESTDATADIR', 'TESTLOGDIR';
+
+	make_path(@folders);
+	return [
+		'env', "TESTDATADIR=$folders[0]", "TESTLOGDIR=$folders[1]", $^X,
+		(map { "-I$_" } @libs), (map { "-M$_" } @modules), $file
+	];
+}
+
 my $harness = TAP::Harness->new(
 	{
 		jobs => $jobs,
-		lib => \@libs,
-		switches => [ map { "-M$_" } @modules ],
+		exec => \&command,
 		timer => 1,
 		failures => 1,
 		verbosity => $ENV{SWEEP_VERBOSE} ? 1 : 0,

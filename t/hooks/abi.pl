@@ -10,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $top = abs_path(dirname(__FILE__) . '/..');
+my $top = abs_path(dirname(__FILE__) . '/../..');
 my $stock = "$top/build/18/stock";
 my $patched = "$top/build/18/release";
 

@@ -14,7 +14,7 @@ use File::Path qw(make_path remove_tree);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $top = abs_path(dirname(__FILE__) . '/..');
+my $top = abs_path(dirname(__FILE__) . '/../..');
 my $hooks = "$top/core-hooks";
 my $pristine = "$top/build/18/src";
 my $apply = "$hooks/apply";

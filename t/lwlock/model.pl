@@ -15,7 +15,7 @@ use List::Util qw(sum);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $top = abs_path(dirname(__FILE__) . '/..');
+my $top = abs_path(dirname(__FILE__) . '/../..');
 my $model = "$top/test/lwlock/model/lwlock.pml";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/lwlock_model";
 make_path($work);

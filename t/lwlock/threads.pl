@@ -17,7 +17,7 @@ use IPC::Run qw(run);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $top = abs_path(dirname(__FILE__) . '/..');
+my $top = abs_path(dirname(__FILE__) . '/../..');
 my $harness = "$top/test/lwlock/threads";
 my $seconds = $ENV{LWLOCK_HARNESS_SECONDS} || 10;
 my $seed = $ENV{LWLOCK_HARNESS_SEED} || 1;

@@ -23,7 +23,7 @@ $node->init;
 $node->start;
 
 # Servers that this project builds have the test modules; others may not.
-my $top = abs_path(dirname(__FILE__) . '/..');
+my $top = abs_path(dirname(__FILE__) . '/../..');
 plan skip_all => 'test/sweep/test_sweep is not installed in this server'
   if index(abs_path($node->config_data('--bindir')), "$top/build/") != 0
   && $node->safe_psql('postgres',
