@@ -16,7 +16,7 @@ import math
 from functools import lru_cache
 from statistics import NormalDist, median
 
-from lib import stats
+from bench.lib import stats
 
 from metrics import HEADLINE, HIGHER, METRICS
 

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from lib import processes
+from bench.lib import processes
 
 TICK = os.sysconf("SC_CLK_TCK")
 # pg_stat_activity.backend_start is taken a little after the process has begun,

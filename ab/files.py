@@ -3,8 +3,8 @@ nothing else of anybody's."""
 
 import re
 
-from lib.paths import BenchError
-from lib.session import quote
+from bench.lib.paths import BenchError
+from bench.lib.session import quote
 
 AUTO_FILE = ("pg_catalog.current_setting('data_directory')"
              " || '/postgresql.auto.conf'")

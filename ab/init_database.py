@@ -3,8 +3,8 @@ and a database that is not complete never left."""
 
 import subprocess
 
-from lib.paths import BenchError
-from lib.session import quote
+from bench.lib.paths import BenchError
+from bench.lib.session import quote
 
 from session import Session
 

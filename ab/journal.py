@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 VERSION = 2
 

@@ -4,7 +4,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 import metrics
 from interrupts import now

@@ -7,8 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
-from lib import paths, report
-from lib.paths import BenchError
+from bench.lib import paths, report
+from bench.lib.paths import BenchError
 
 import journal
 import own

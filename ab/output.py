@@ -7,8 +7,8 @@ import shutil
 import sys
 import time
 
-from lib import report
-from lib.paths import BenchError
+from bench.lib import report
+from bench.lib.paths import BenchError
 
 from analysis import BLOCKS_LEAST, CONFIDENCE
 from metrics import HEADLINE, METRICS

@@ -1,7 +1,7 @@
 """A server of our own, to show what ab does where none is named: pgbench's
 tables, some ten times as large as shared_buffers."""
 
-from lib import cluster, paths, pgbench, report
+from bench.lib import cluster, paths, pgbench, report
 
 DATABASE = "bench"
 SCALE, SCALE_QUICK = 40, 10

@@ -1,6 +1,6 @@
 """Which parameters of the server may be switched while it works for others."""
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 # By pg_settings.category: what decides how fast something is done, and not what is
 # done, who may do it, or what is left if it crashes.

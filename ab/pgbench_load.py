@@ -12,8 +12,8 @@ import time
 from array import array
 from bisect import bisect_left
 
-from lib import stats
-from lib.paths import BenchError
+from bench.lib import stats
+from bench.lib.paths import BenchError
 
 LASTING = 10**9                 # seconds that pgbench is told to run
 STOP_SECONDS = 10

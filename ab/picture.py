@@ -5,7 +5,7 @@ import importlib.util
 import os
 import sys
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 from analysis import NONE_SHOWN
 from metrics import HEADLINE, METRICS

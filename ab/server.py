@@ -1,8 +1,8 @@
 """The server as it is found, and what of the settings it cannot do, or we could not
 undo. All of it is asked before anything is changed."""
 
-from lib.paths import BenchError
-from lib.session import quote
+from bench.lib.paths import BenchError
+from bench.lib.session import quote
 
 import files
 import parameters

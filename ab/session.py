@@ -9,8 +9,8 @@ import os
 import select
 import time
 
-from lib.paths import BenchError
-from lib.session import Psql
+from bench.lib.paths import BenchError
+from bench.lib.session import Psql
 
 MARKER = "--pg_sweep-ab-answer-ends--"
 # For a statement of ours; all are short. A server that takes longer is taken

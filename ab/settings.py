@@ -9,7 +9,7 @@ A key that only some of the settings have is, in the others, as it was found."""
 import re
 from dataclasses import dataclass
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 STRATEGY = "strategy"
 LWLOCK_WAIT = "lwlock_policy"

@@ -2,8 +2,8 @@
 
 import time
 
-from lib.paths import BenchError
-from lib.session import quote
+from bench.lib.paths import BenchError
+from bench.lib.session import quote
 
 import files
 import settings

@@ -1,6 +1,6 @@
 """What bench/copy makes of its counters, prints and judges."""
 
-from lib import report, results, sides, stats
+from bench.lib import report, results, sides, stats
 
 ELAPSED = "elapsed_s"
 LOCK_WAITS = "wal_write_lock_waits_per_gb"

@@ -6,8 +6,8 @@ import shlex
 import subprocess
 import textwrap
 
-from lib import paths, report
-from lib.session import MARKER, TROUBLE, Session
+from bench.lib import paths, report
+from bench.lib.session import MARKER, TROUBLE, Session
 
 WIDTH = 86
 

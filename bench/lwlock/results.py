@@ -1,6 +1,6 @@
 """What bench/lwlock prints, draws, and judges of its samples."""
 
-from lib import paths, plot, report, results, sides, stats
+from bench.lib import paths, plot, report, results, sides, stats
 
 TPS = "tps"
 CPU = "cpu_us_per_transaction"

@@ -4,7 +4,7 @@ are what they are taken for."""
 import json
 from dataclasses import dataclass
 
-from lib import paths
+from bench.lib import paths
 
 PARTITIONS = 256
 TABLES = 16                     # of the wide join

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lib import paths, report, results, sides, stats
+from bench.lib import paths, report, results, sides, stats
 
 PIN_TIME = "pin_ns"
 PIN_CPU = "pin_cpu_ns"

@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
 
-from lib import box, paths, plot, report, results, rows, stats  # noqa: E402
+from bench.lib import box, paths, plot, report, results, rows, stats  # noqa: E402
 import document  # noqa: E402
 import scenarios  # noqa: E402
 from machine import Machine  # noqa: E402

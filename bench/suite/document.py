@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pictures
-from lib import paths, results, rows, stats
+from bench.lib import paths, results, rows, stats
 from scenarios import SCENARIOS
 
 STATE = "suite.json"

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib import paths
+from bench.lib import paths
 
 SYS = Path("/sys")
 UNKNOWN = "unknown"

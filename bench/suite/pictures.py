@@ -3,7 +3,7 @@ its x is), and where the bench has them, throughput in each second."""
 
 import re
 
-from lib import plot
+from bench.lib import plot
 from scenarios import CONTROL, NOTHING_LOADED, STOCK, SWEEP_STOCK
 
 # of the same colour in all pictures

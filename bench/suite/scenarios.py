@@ -10,7 +10,7 @@ a function that makes a Plan, and a line in SCENARIOS."""
 from dataclasses import dataclass, field
 
 import threads
-from lib import results
+from bench.lib import results
 from machine import Machine
 
 FULL = Machine(cpus=384, memory_mb=1 << 20, disk_mb=512 << 10, open_files=0)

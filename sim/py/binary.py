@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from lib.paths import BENCH, BenchError
+from bench.lib.paths import BENCH, BenchError
 
 CACHE = BENCH / "sim" / "cache"
 REFUSED = 2                     # status: asked for what cannot be

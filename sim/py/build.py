@@ -22,12 +22,12 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 SIM = Path(__file__).resolve().parents[1]
-ROOT = SIM.parents[1]
+ROOT = SIM.parent
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "bench"))
+    sys.path.insert(0, str(ROOT))
 
-from lib import paths  # noqa: E402
-from lib.paths import BenchError  # noqa: E402
+from bench.lib import paths  # noqa: E402
+from bench.lib.paths import BenchError  # noqa: E402
 
 EXTENSION = ROOT / "extension"
 EXTENSION_FILES = ("lwlock/counts.c", "lwlock/policy_lockless.c",

@@ -16,8 +16,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
 
-from lib import report, stats
-from lib.paths import BENCH, BenchError
+from bench.lib import report, stats
+from bench.lib.paths import BENCH, BenchError
 
 from . import machine, states, topology
 

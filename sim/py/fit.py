@@ -7,8 +7,8 @@ numbers hardly touch each other's cells."""
 import json
 import math
 
-from lib import report
-from lib.paths import BENCH, BenchError
+from bench.lib import report
+from bench.lib.paths import BENCH, BenchError
 
 from . import binary, published, scans
 

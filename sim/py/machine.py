@@ -17,7 +17,7 @@ calibration has measured, with "measured"."""
 import json
 from pathlib import Path
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 MACHINES = Path(__file__).resolve().parents[1] / "machines"
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from statistics import median
 
-from lib import alloc, cluster, paths, report, sides, stats
-from lib.paths import BENCH, BenchError
+from bench.lib import alloc, cluster, paths, report, sides, stats
+from bench.lib.paths import BENCH, BenchError
 
 from . import calibrate, machine, own_report, states
 

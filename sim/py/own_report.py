@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from statistics import median
 
-from lib import report as lines
-from lib.paths import BenchError
+from bench.lib import report as lines
+from bench.lib.paths import BenchError
 
 from . import states
 

@@ -1,6 +1,6 @@
 """The simulator's pictures."""
 
-from lib import plot
+from bench.lib import plot
 
 NAMES = {"master": "stock", "numa": "4 partitions", "numa_16": "16 partitions"}
 

@@ -6,8 +6,8 @@ would in the simulator."""
 
 from dataclasses import dataclass
 
-from lib import report
-from lib.paths import BenchError
+from bench.lib import report
+from bench.lib.paths import BenchError
 
 # Large machines of the threads, and two that do not exist: all of their curve.
 CURVES = ("m6i-metal", "r8i-metal-96xl", "c8i-metal-48xl", "hb176", "epyc512",

@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 FOLDER = Path(__file__).resolve().parents[1] / "published"
 

@@ -5,8 +5,8 @@ import struct
 from array import array
 from dataclasses import dataclass, field
 
-from lib import callgrind
-from lib.paths import BenchError
+from bench.lib import callgrind
+from bench.lib.paths import BenchError
 
 MAGIC = b"swrec\0\0\1"
 HEADER = struct.Struct("<8sIiIIII")

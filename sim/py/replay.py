@@ -7,8 +7,8 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass
 
-from lib import callgrind, sides
-from lib.paths import BENCH, ROOT, BenchError
+from bench.lib import callgrind, sides
+from bench.lib.paths import BENCH, ROOT, BenchError
 
 from . import binary, build, machine, record, steps
 

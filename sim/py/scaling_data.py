@@ -2,8 +2,8 @@
 
 import json
 
-from lib import report
-from lib.paths import BENCH, ROOT, BenchError
+from bench.lib import report
+from bench.lib.paths import BENCH, ROOT, BenchError
 
 from . import fit, own_report
 

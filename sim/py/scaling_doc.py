@@ -4,8 +4,8 @@ data that is beside it, which a test checks."""
 import shutil
 from statistics import median
 
-from lib import plot, report
-from lib.paths import BenchError
+from bench.lib import plot, report
+from bench.lib.paths import BenchError
 
 from . import own_report, predict
 from .scaling_data import DOCS, own_samples, put, read

@@ -3,7 +3,7 @@ and what its answers mean in its units."""
 
 from statistics import mean
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 from . import published
 

@@ -11,7 +11,7 @@ import subprocess
 from collections import Counter, namedtuple
 from dataclasses import dataclass
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 STEP = struct.Struct("<17Q")    # rip, then the general registers by number
 REGISTERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from lib.paths import BenchError
+from bench.lib.paths import BenchError
 
 CPUS = Path("/sys/devices/system/cpu")
 NODES = Path("/sys/devices/system/node")

@@ -3,8 +3,8 @@
 import importlib
 import time
 
-from lib import report
-from lib.paths import BENCH, ROOT
+from bench.lib import report
+from bench.lib.paths import BENCH, ROOT
 
 from . import pictures
 

@@ -1,7 +1,7 @@
 """Against Freund's totals: threads that increment a word, all the same one or
 each its own."""
 
-from lib import report
+from bench.lib import report
 
 from . import machine, published
 

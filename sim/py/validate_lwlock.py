@@ -4,8 +4,8 @@ predicted."""
 
 import json
 
-from lib import report
-from lib.paths import BenchError
+from bench.lib import report
+from bench.lib.paths import BenchError
 
 from . import machine, published
 

@@ -6,7 +6,7 @@ simulation says of them, and are not fitted: at 31 thousand transactions a secon
 the hand's line is idle nearly all of the time, so batches cannot be what
 made the difference, or not by way of that line."""
 
-from lib import report
+from bench.lib import report
 
 from . import machine, published
 

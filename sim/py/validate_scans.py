@@ -2,7 +2,7 @@
 
 from statistics import median
 
-from lib import report
+from bench.lib import report
 
 from . import baselines, fit, machine, published, scans
 

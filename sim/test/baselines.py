@@ -7,7 +7,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from sim.lib import baselines, predict  # noqa: E402
+from sim.py import baselines, predict  # noqa: E402
 
 TABLE = {(8, "a"): 8, (16, "a"): 10, (24, "a"): 10, (32, "a"): 12,
          (8, "b"): 16, (16, "b"): 30, (24, "b"): 40, (32, "b"): 40}

@@ -9,8 +9,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from lib import report  # noqa: E402
-from sim.lib import binary, machine, published, scans  # noqa: E402
+from bench.lib import report  # noqa: E402
+from sim.py import binary, machine, published, scans  # noqa: E402
 
 
 def main():

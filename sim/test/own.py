@@ -14,10 +14,10 @@ from statistics import median
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from lib import alloc  # noqa: E402
-from lib.paths import BenchError  # noqa: E402
-from sim.lib import calibrate, own, own_report, scaling_doc  # noqa: E402
-from sim.lib import scaling_data, states  # noqa: E402
+from bench.lib import alloc  # noqa: E402
+from bench.lib.paths import BenchError  # noqa: E402
+from sim.py import calibrate, own, own_report, scaling_doc  # noqa: E402
+from sim.py import scaling_data, states  # noqa: E402
 
 NEAR, FAR, NEW = 10_000, 28_000, 110_000
 ASKED = {"ping_pong": 0, "transfer_load": 7000, "transfer_xadd": 7000,

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-TOP = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "bench"))
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP))
 
-from lib import report  # noqa: E402
-from sim.lib import binary, machine, predict  # noqa: E402
+from bench.lib import report  # noqa: E402
+from sim.py import binary, machine, predict  # noqa: E402
 
 
 def main():

@@ -31,7 +31,7 @@ my $have_matplotlib =
 
 	# For every way to give signs to differences of any size, an A/A is one of
 	# equally likely 2^n: how many of them are false alarms is the rate.
-	IPC::Run::run([ 'python3', '-B', '-c', <<'PYTHON', "$FindBin::RealBin/../../bench" ], '>', \$out, '2>', \$err);
+	IPC::Run::run([ 'python3', '-B', '-c', <<'PYTHON', "$FindBin::RealBin/../.." ], '>', \$out, '2>', \$err);
 import itertools, math, random, sys
 sys.path[:0] = [sys.argv[1] + "/ab", sys.argv[1]]
 import analysis

@@ -26,10 +26,10 @@ run([ 'python3', '-B', "$top/sim/py/build.py", '--patched=' . dirname(dirname($p
 chomp $sim;
 
 my $machine = '';
-run([ 'python3', '-c', <<'PYTHON', "$top/bench" ], '>', \$machine) or BAIL_OUT('no machine');
+run([ 'python3', '-c', <<'PYTHON', $top ], '>', \$machine) or BAIL_OUT('no machine');
 import sys
 sys.path.insert(0, sys.argv[1])
-from sim.lib import machine
+from sim.py import machine
 for key, value in machine.named("borisov32").config().items():
     print(key, value)
 PYTHON

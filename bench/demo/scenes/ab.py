@@ -3,7 +3,7 @@ everything back."""
 
 import importlib.util
 
-from lib import paths, report
+from bench.lib import paths, report
 
 TITLE = "A/B: is it better here, under this load?"
 # In 6 blocks a verdict on transactions/s is possible at all, in 9 one on the other

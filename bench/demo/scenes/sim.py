@@ -2,7 +2,7 @@
 
 import subprocess
 
-from lib import paths, report
+from bench.lib import paths, report
 from stage import NotHere
 
 TITLE = "Simulator: the same on a machine that is not here"

@@ -2,9 +2,9 @@
 
 import time
 
-from lib import report
-from lib.load import Load
-from lib.session import quote
+from bench.lib import report
+from bench.lib.load import Load
+from bench.lib.session import quote
 
 TITLE = "Waiting for lightweight locks"
 CLIENTS = 32
