@@ -16,9 +16,9 @@ import math
 from functools import lru_cache
 from statistics import NormalDist, median
 
-from bench.lib import stats
+from ab import stats
 
-from metrics import HEADLINE, HIGHER, METRICS
+from ab.metrics import HEADLINE, HIGHER, METRICS
 
 CONFIDENCE = 0.95
 # Up to so many blocks the distribution is counted out, from then on it is as good

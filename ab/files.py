@@ -3,8 +3,8 @@ nothing else of anybody's."""
 
 import re
 
-from bench.lib.paths import BenchError
-from bench.lib.session import quote
+from ab.errors import UserError
+from ab.session import quote
 
 AUTO_FILE = ("pg_catalog.current_setting('data_directory')"
              " || '/postgresql.auto.conf'")
@@ -42,7 +42,7 @@ def check(session, parameters):
                AND s.source IN ('default', 'configuration file')
                AND (f.sourcefile, f.sourceline)
                    IS DISTINCT FROM (s.sourcefile, s.sourceline)"""):
-        raise BenchError(f"postgresql.auto.conf sets {row['name']}, which the"
+        raise UserError(f"postgresql.auto.conf sets {row['name']}, which the"
                          f" server has not read yet: {PENDING}")
 
 
@@ -60,7 +60,7 @@ def check_errors(session):
             UNION ALL
             SELECT file_name, line_number, error FROM pg_ident_file_mappings
              WHERE error IS NOT NULL"""):
-        raise BenchError(f"{row['file']}, line {row['line']}: {row['error']};"
+        raise UserError(f"{row['file']}, line {row['line']}: {row['error']};"
                          " a reload would fail")
 
 
@@ -70,12 +70,12 @@ def check_auto_file(session, parameters):
     seen = set()
     for line in text.removeprefix(AUTO_HEADER).splitlines():
         if not AUTO_LINE.match(line):
-            raise BenchError("postgresql.auto.conf has been edited by hand, and"
+            raise UserError("postgresql.auto.conf has been edited by hand, and"
                              f" ALTER SYSTEM would not keep the line {line!r}:"
                              " take it elsewhere first")
         name = line.split(" = ")[0].lower()
         if name in seen and name in (p.lower() for p in parameters):
-            raise BenchError("postgresql.auto.conf has been edited by hand and"
+            raise UserError("postgresql.auto.conf has been edited by hand and"
                              f" sets {name} twice, which ALTER SYSTEM could"
                              " not put back")
         seen.add(name)
@@ -99,7 +99,7 @@ def check_pending(session, with_auto_file=False):
                    LATERAL pg_stat_file(file, true) s
              WHERE file IS NOT NULL{auto}
                AND s.modification > pg_conf_load_time()"""):
-        raise BenchError(f"{row['file']} was changed at {row['changed']}, after"
+        raise UserError(f"{row['file']} was changed at {row['changed']}, after"
                          f" the server has read it: {PENDING}")
 
 

@@ -3,10 +3,10 @@ and a database that is not complete never left."""
 
 import subprocess
 
-from bench.lib.paths import BenchError
-from bench.lib.session import quote
+from ab.errors import UserError
+from ab.session import quote
 
-from session import Session
+from ab.session import Session
 
 DATABASE = "pg_sweep_ab"
 POLL_SECONDS = 0.2
@@ -17,7 +17,7 @@ def make(connection, session, scale, application, interrupts):
     """Returns a connection to it."""
     if session.rows("SELECT 1 FROM pg_database WHERE datname ="
                     f" {quote(DATABASE)}"):
-        raise BenchError(f"database {DATABASE} is there already: use it (-d"
+        raise UserError(f"database {DATABASE} is there already: use it (-d"
                          f" {DATABASE}) or drop it")
     result = connection.with_database(DATABASE)
     try:
@@ -45,7 +45,7 @@ def fill(connection, scale, application, interrupts):
             pgbench.kill()
         output = pgbench.communicate()[0]
     if pgbench.returncode != 0:
-        raise BenchError("pgbench -i failed: "
+        raise UserError("pgbench -i failed: "
                          + "; ".join(output.strip().splitlines()[-2:]))
     session = Session(connection, application)
     try:

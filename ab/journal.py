@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from bench.lib.paths import BenchError
+from ab.errors import UserError
 
 VERSION = 2
 
@@ -40,7 +40,7 @@ class Journal:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BenchError(f"{self.path} cannot be read ({error}): see what it"
+            raise UserError(f"{self.path} cannot be read ({error}): see what it"
                              " says, put it back by hand, and remove it")
 
     def write(self, found, scratch):
@@ -58,7 +58,7 @@ class Journal:
             fresh.replace(self.path)
             self._sync()
         except OSError as error:
-            raise BenchError("cannot write down what is to be put back:"
+            raise UserError("cannot write down what is to be put back:"
                              f" {error}; --state-dir names another folder")
 
     def remove(self):

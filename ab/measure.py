@@ -4,11 +4,11 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from bench.lib.paths import BenchError
+from ab.errors import UserError
 
-import metrics
-from interrupts import now
-from switch import SomebodyElse
+from ab import metrics
+from ab.interrupts import now
+from ab.switch import SomebodyElse
 
 # Between two looks at what an application has done
 LOOK_SECONDS = 0.1
@@ -97,7 +97,7 @@ class Run:
         self.progress.note(f"block {number + 1} is thrown away, as somebody else"
                            f" has interfered: {error}")
         if len(self.spoilt) >= SPOILT_MOST:
-            raise BenchError("somebody else interferes with what is compared,"
+            raise UserError("somebody else interferes with what is compared,"
                              f" {len(self.spoilt)} times by now: "
                              + " | ".join(self.spoilt))
 

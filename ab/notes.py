@@ -2,7 +2,7 @@
 
 from statistics import median
 
-import settings
+from ab import settings
 
 # Parameters whose effect takes minutes, whatever the load
 SLOW = ("autovacuum", "checkpoint_", "max_wal_size", "min_wal_size", "vacuum_")

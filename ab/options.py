@@ -5,16 +5,14 @@ import math
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
-from bench.lib import paths, report
-from bench.lib.paths import BenchError
+from ab import journal, pgbench_load, settings
+from ab.errors import UserError
+from ab.version import version
 
-import journal
-import own
-import pgbench_load
-import settings
-
+PROGRAM = "pg_sweep_ab"
 MINUTES = 5.0
 SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 2.3
 # A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in core):
@@ -38,20 +36,18 @@ The settings are switched in short slices, in random order, while pgbench runs (
 with --attach, an application of yours); compared within blocks that have each
 of them once; and everything is put back as it was. The first one is the baseline.
 
-  ab/run -h HOST -d DB -S --a stock --b batched
-  ab/run -d DB -f my.sql -c 32 --setting 'now:' --setting 'big: work_mem=64MB'
-  ab/run -d DB --attach --a stock --b partitioned --minutes 30
+  pg_sweep_ab -h HOST -d DB -S --a stock --b batched
+  pg_sweep_ab -d DB -f my.sql -c 32 --setting 'now:' --setting 'big: work_mem=64MB'
+  pg_sweep_ab -d DB --attach --a stock --b partitioned --minutes 30
 
 A setting is "NAME: KEY=VALUE, KEY=VALUE"; a plain word is a strategy; "NAME:" is all
 as it is now. Keys: strategy, lwlock_policy, lwlock_policy.TRANCHE, batch_size, balance,
-ring_eager_flush, and every parameter that a reload can change. docs/ab.md has the rest.
-
-With no server named, it makes one of its own and compares the strategies there."""
+ring_eager_flush, and every parameter that a reload can change. docs/ab.md has the rest."""
 
 
 def parser():
     result = argparse.ArgumentParser(
-        prog=report.program(), description=DESCRIPTION, add_help=False,
+        prog=PROGRAM, description=DESCRIPTION, add_help=False,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     group = result.add_argument_group("which server (as psql; passwords by"
                                       " PGPASSWORD or .pgpass)")
@@ -60,11 +56,8 @@ def parser():
     add("-p", "--port")
     add("-U", "--username")
     add("-d", "--dbname", help="of the load; or a conninfo")
-    add("--bindir", help="of psql and pgbench; default: PATH, then"
-                         " build/18/release/bin")
-    add("--patched", metavar="PREFIX",
-        help="of the server of our own, if none is named; default:"
-             " build/18/release")
+    add("--bindir", metavar="DIR",
+        help="of psql and pgbench (default: that of this program, then PATH)")
     group = result.add_argument_group("which settings, two or more")
     add = group.add_argument
     add("--setting", action="append", default=[], metavar="SETTING")
@@ -110,8 +103,8 @@ def parser():
     add("--seed", type=int, help="of the order; default: drawn, and printed")
     group = result.add_argument_group("what is left")
     add = group.add_argument
-    add("--out", type=Path, metavar="DIR",
-        help="of ab.json, ab.csv, ab.png, ab.svg; default: build/bench")
+    add("--out", type=Path, metavar="DIR", default=Path(),
+        help="of ab.json, ab.csv, ab.png, ab.svg; default: the current directory")
     add("--no-picture", action="store_true")
     add("--state-dir", type=Path, metavar="DIR",
         help="where to note what is to be put back; default"
@@ -121,19 +114,13 @@ def parser():
     add("--forget", action="store_true",
         help="do not put it back, and end")
     add("--help", action="help")
+    add("-V", "--version", action="version",
+        version=f"{PROGRAM} (pg_sweep) {version()}")
     return result
 
 
 def parse(argv=None):
     args = parser().parse_args(argv)
-    connection = (args.host, args.port, args.username, args.dbname)
-    named = any(value is not None for value in connection) or any(
-        os.environ.get(name) for name in
-        ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE",
-         "PGUSER"))
-    args.own = not (named or args.attach or args.restore or args.forget
-                    or args.init)
-    args.out = args.out or paths.BENCH
     args.jobs = args.jobs or min(args.client,
                                  len(os.sched_getaffinity(0)))
     return args
@@ -142,15 +129,11 @@ def parse(argv=None):
 def check(args):
     """All that can be said without a server; fills in what was not given."""
     if args.restore and args.forget:
-        raise BenchError("--restore and --forget: which of them?")
+        raise UserError("--restore and --forget: which of them?")
     if args.restore or args.forget:
         return
-    if args.own and not scripts(args):
-        args.select_only = True
     check_load(args)
     texts = [text for text in (args.a, args.b) if text] + args.setting
-    if args.own and not texts:
-        texts = [*own.SETTINGS]
     args.settings = settings.parse_all(texts)
     check_plan(args)
 
@@ -164,25 +147,25 @@ def scripts(args):
 
 def check_load(args):
     if args.attach and (scripts(args) or args.init):
-        raise BenchError("--attach is without a load of ours: no -S, -N, -b,"
+        raise UserError("--attach is without a load of ours: no -S, -N, -b,"
                          " -f, --init")
     if not args.attach and not scripts(args):
-        raise BenchError("which load? -S, -N, -b NAME, -f FILE; or --attach")
+        raise UserError("which load? -S, -N, -b NAME, -f FILE; or --attach")
     if args.dbname and "application_name" in args.dbname:
-        raise BenchError("application_name is used by us: leave it out of the"
+        raise UserError("application_name is used by us: leave it out of the"
                          " conninfo")
     if args.dbname and re.search(r"password\s*=|://[^/@]*:[^/@]*@", args.dbname):
-        raise BenchError("a password in the conninfo would be seen by all in the"
+        raise UserError("a password in the conninfo would be seen by all in the"
                          " list of processes: use PGPASSWORD or .pgpass")
     for name in args.file or ():
         path = name.rpartition("@")[0] if "@" in name else name
         if not (os.access(path, os.R_OK) or os.access(name, os.R_OK)):
-            raise BenchError(f"cannot read {path}")
+            raise UserError(f"cannot read {path}")
     if args.client < 1 or args.jobs < 1:
-        raise BenchError("-c and -j must be 1 at least")
+        raise UserError("-c and -j must be 1 at least")
     args.jobs = min(args.jobs, args.client)
     if args.init is not None and args.init < 1:
-        raise BenchError("--init needs a scale of 1 at least")
+        raise UserError("--init needs a scale of 1 at least")
     args.more = pgbench_load.split_options(args.pgbench_options)
 
 
@@ -190,22 +173,22 @@ def check_plan(args):
     for name in ("minutes", "slice", "settle", "rate"):
         value = getattr(args, name)
         if value is not None and (not math.isfinite(value) or value < 0):
-            raise BenchError(f"--{name} must be a number, and not negative")
+            raise UserError(f"--{name} must be a number, and not negative")
     if args.slice is None:
         args.slice = (SLICE_SECONDS_ATTACHED if args.attach else
                       SLICE_SECONDS_QUICK if args.quick else SLICE_SECONDS)
     if args.slice < SLICE_LEAST:
-        raise BenchError(f"--slice must be {SLICE_LEAST} s at least")
+        raise UserError(f"--slice must be {SLICE_LEAST} s at least")
     if args.settle is None:
         args.settle = (SETTLE_SECONDS_ATTACHED if args.attach
                        else SETTLE_SECONDS)
         if args.slice < 1.5 * SETTLE_SECONDS and not args.attach:
             args.settle = args.slice / 2
     if not 0 <= args.settle < args.slice:
-        raise BenchError("--settle must be shorter than --slice, and not"
+        raise UserError("--settle must be shorter than --slice, and not"
                          " negative")
     if args.attach and args.settle < SETTLE_SECONDS:
-        raise BenchError("with --attach, --settle must be"
+        raise UserError("with --attach, --settle must be"
                          f" {SETTLE_SECONDS:g} at least: sessions report once"
                          " a second (idle ones after ten)")
     if args.blocks is None and args.minutes is None and args.quick:
@@ -217,11 +200,11 @@ def check_plan(args):
         # one more is the warm-up
         args.blocks = int(min(minutes * 60 / each, BLOCKS_MOST)) - 1
         if args.blocks < 1:
-            raise BenchError(f"{minutes:g} minutes are too short for"
+            raise UserError(f"{minutes:g} minutes are too short for"
                              f" {len(args.settings)} settings of"
                              f" {args.slice:g} s, a block and one to warm up")
     if not 1 <= args.blocks <= BLOCKS_MOST:
-        raise BenchError(f"--blocks must be 1 to {BLOCKS_MOST}")
+        raise UserError(f"--blocks must be 1 to {BLOCKS_MOST}")
     if args.seed is None:
         args.seed = int.from_bytes(os.urandom(3), "big")
 
@@ -253,13 +236,11 @@ def configuration(args, database):
 def programs(args):
     result = {}
     for name in ("psql", "pgbench"):
-        places = ([Path(args.bindir) / name] if args.bindir else
-                  [shutil.which(name),
-                   paths.BUILD / "18" / "release" / "bin" / name])
-        found = next((str(place) for place in places
-                      if place and os.access(place, os.X_OK)), None)
+        here = Path(sys.argv[0]).resolve().parent
+        found = shutil.which(name, path=args.bindir or os.pathsep.join(
+            [str(here), os.environ.get("PATH", os.defpath)]))
         if found is None:
-            raise BenchError(f"{name} is not in "
+            raise UserError(f"{name} is not in "
                              f"{args.bindir or 'PATH'}: --bindir names its"
                              " folder")
         result[name] = found

@@ -7,11 +7,11 @@ import shutil
 import sys
 import time
 
-from bench.lib import report
-from bench.lib.paths import BenchError
+from ab import console
+from ab.errors import UserError
 
-from analysis import BLOCKS_LEAST, CONFIDENCE
-from metrics import HEADLINE, METRICS
+from ab.analysis import BLOCKS_LEAST, CONFIDENCE
+from ab.metrics import HEADLINE, METRICS
 
 LINE_SECONDS = 10               # between two lines where there is no terminal
 BAR_WIDTH = 24
@@ -57,7 +57,7 @@ class Progress:
 
     def note(self, text):
         self.clear()
-        report.progress(text)
+        console.progress(text)
 
     def clear(self):
         if self.drawn:
@@ -94,7 +94,7 @@ def table(rows, names, title):
             cells.append((metric.title, number(base["median"], metric.digits),
                           number(other["median"], metric.digits),
                           ratio(other), other["verdict"] or "-"))
-        report.table(["", names[0], name, "ratio [95 %]", "verdict"], cells,
+        console.table(["", names[0], name, "ratio [95 %]", "verdict"], cells,
                      title)
         title = None
 
@@ -109,30 +109,30 @@ def headline(rows, names, blocks):
                    if blocks < BLOCKS_LEAST else
                    "see the note" if row["p"] is not None else
                    "transactions cannot be told")
-            report.say(f"{row['side']} to {names[0]}: no verdict, {why}")
+            console.say(f"{row['side']} to {names[0]}: no verdict, {why}")
             continue
-        report.say(f"{row['side']} to {names[0]}: {row['verdict']} in"
+        console.say(f"{row['side']} to {names[0]}: {row['verdict']} in"
                    f" transactions/s: {100 * (row['ratio'] - 1):+.1f} %"
                    f" ({100 * (row['ratio_low'] - 1):+.1f} .."
                    f" {100 * (row['ratio_high'] - 1):+.1f} %, p ="
                    f" {row['p_corrected']:.4f})")
         totals = row["ratio_of_totals"]
         if totals is None:
-            report.say("  all transactions together: there were none under"
+            console.say("  all transactions together: there were none under"
                        f" {names[0]}")
             continue
         unlike = (", BUT a few slices are unlike the others: see ab.png"
                   if not row["ratio_low"] <= totals <= row["ratio_high"]
                   else "")
-        report.say(f"  all transactions together: {100 * (totals - 1):+.1f} %"
+        console.say(f"  all transactions together: {100 * (totals - 1):+.1f} %"
                    f"{unlike}")
 
 
 def explain(rows, names):
-    report.say("ratio: within a block, for a typical one (Hodges-Lehmann), with"
+    console.say("ratio: within a block, for a typical one (Hodges-Lehmann), with"
                f" an interval of {CONFIDENCE:.0%} for each by itself. Verdicts"
                " on the other")
-    report.say("metrics are corrected for being many, so an interval may leave"
+    console.say("metrics are corrected for being many, so an interval may leave"
                " out 1 with no difference shown. -: not known here.")
 
 
@@ -140,10 +140,10 @@ def check_directory(directory):
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BenchError(f"cannot create {directory}: {error.strerror};"
+        raise UserError(f"cannot create {directory}: {error.strerror};"
                          " --out names another folder")
     if not os.access(directory, os.W_OK):
-        raise BenchError(f"{directory} is not writable by this user; --out"
+        raise UserError(f"{directory} is not writable by this user; --out"
                          " names another folder")
 
 

@@ -1,6 +1,6 @@
 """Which parameters of the server may be switched while it works for others."""
 
-from bench.lib.paths import BenchError
+from ab.errors import UserError
 
 # By pg_settings.category: what decides how fast something is done, and not what is
 # done, who may do it, or what is left if it crashes.
@@ -61,15 +61,15 @@ PLANNING_ALSO = ("debug_parallel_query", "effective_io_concurrency",
 def check(name, category, context, source):
     """Refuse what is not for an experiment, or would have no effect."""
     if context in CONTEXTS:
-        raise BenchError(f"{name} {CONTEXTS[context]}")
+        raise UserError(f"{name} {CONTEXTS[context]}")
     if name in NOT:
-        raise BenchError(f"{name} is not for an experiment: {NOT[name]}")
+        raise UserError(f"{name} is not for an experiment: {NOT[name]}")
     if not category.startswith(CATEGORIES) and name not in ALSO:
-        raise BenchError(f"{name} is not for an experiment: category"
+        raise UserError(f"{name} is not for an experiment: category"
                          f" \"{category}\" may change what is done, or what"
                          " is left, not just how fast it is done")
     if source in OVERRIDDEN:
-        raise BenchError(f"{name} is set {OVERRIDDEN[source]}: ALTER SYSTEM"
+        raise UserError(f"{name} is set {OVERRIDDEN[source]}: ALTER SYSTEM"
                          " would have no effect on the load")
 
 

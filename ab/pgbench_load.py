@@ -12,8 +12,8 @@ import time
 from array import array
 from bisect import bisect_left
 
-from bench.lib import stats
-from bench.lib.paths import BenchError
+from ab import stats
+from ab.errors import UserError
 
 LASTING = 10**9                 # seconds that pgbench is told to run
 STOP_SECONDS = 10
@@ -49,7 +49,7 @@ def split_options(text):
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise BenchError(f"--pgbench-options: {error}")
+        raise UserError(f"--pgbench-options: {error}")
     for word in words:
         name = word.split("=")[0]
         if name.startswith("--"):
@@ -58,12 +58,12 @@ def split_options(text):
         elif name.startswith("-"):
             refused = [ours for ours in OURS if name.startswith(ours)]
             if len(word) > 2 and word[1] not in WITH_VALUE:
-                raise BenchError(f"--pgbench-options: {word}: one at a time,"
+                raise UserError(f"--pgbench-options: {word}: one at a time,"
                                  " please")
         else:
             continue
         if refused:
-            raise BenchError(f"--pgbench-options: {refused[0]} is not yours to"
+            raise UserError(f"--pgbench-options: {refused[0]} is not yours to"
                              " choose here")
     return words
 
@@ -97,7 +97,7 @@ class Log:
         words = data.split()
         step = self.fields
         if len(words) % step:
-            raise BenchError(f"{self.path} is not a log of pgbench")
+            raise UserError(f"{self.path} is not a log of pgbench")
         # client, number, latency, script, end: seconds, microseconds; more
         # fields with some options
         latencies = words[2::step]
@@ -119,7 +119,7 @@ class Log:
         # not on every file system
         free = os.statvfs(self.path)
         if free.f_bavail < free.f_blocks * FREE_LEAST:
-            raise BenchError(f"{self.path.parent} is nearly full of pgbench's"
+            raise UserError(f"{self.path.parent} is nearly full of pgbench's"
                              " log; TMPDIR names another folder")
 
 
@@ -182,7 +182,7 @@ class PgbenchLoad:
             if ready >= self.clients:
                 return
             if time.monotonic() > deadline:
-                raise BenchError(f"{ready} of {self.clients} clients of pgbench"
+                raise UserError(f"{ready} of {self.clients} clients of pgbench"
                                  f" are at work after {READY_SECONDS} s"
                                  " (application_name must be left to us)")
             interrupts.sleep(POLL_SECONDS)
@@ -197,13 +197,13 @@ class PgbenchLoad:
         if not ended:
             if any(re.search(r"client \d+ .*aborted", line)
                    for line in lines):
-                raise BenchError("a client of pgbench has ended: "
+                raise UserError("a client of pgbench has ended: "
                                  + "; ".join(lines[:3]))
             return
         code = self.pgbench.returncode
         how = (f"was ended by signal {-code}" if code < 0
                else f"ended with status {code}")
-        raise BenchError(f"pgbench {how}"
+        raise UserError(f"pgbench {how}"
                          + (": " + "; ".join(lines[:3]) if lines else ""))
 
     def span(self, begin, end):

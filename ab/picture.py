@@ -5,10 +5,10 @@ import importlib.util
 import os
 import sys
 
-from bench.lib.paths import BenchError
+from ab.errors import UserError
 
-from analysis import NONE_SHOWN
-from metrics import HEADLINE, METRICS
+from ab.analysis import NONE_SHOWN
+from ab.metrics import HEADLINE, METRICS
 
 GREY = "#777777"
 COLOURS = (GREY, "#1b6ca8", "#e08e0b", "#2a9d4b", "#c0392b", "#7d3c98")
@@ -26,7 +26,7 @@ SPREAD = 0.5                    # of the bars of several settings in a row
 def check():
     """Before anything is measured."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise BenchError("pictures need matplotlib, which"
+        raise UserError("pictures need matplotlib, which"
                          f" {sys.executable} has not (Debian's python3 has it"
                          " by package python3-matplotlib); --no-picture does"
                          " without")

@@ -1,13 +1,13 @@
 """The server as it is found, and what of the settings it cannot do, or we could not
 undo. All of it is asked before anything is changed."""
 
-from bench.lib.paths import BenchError
-from bench.lib.session import quote
+from ab.errors import UserError
+from ab.session import quote
 
-import files
-import parameters
-import settings
-from session import SqlError
+from ab import files
+from ab import parameters
+from ab import settings
+from ab.session import SqlError
 
 OLDEST = 180000
 # application_name of the control session: how runs find each other
@@ -18,7 +18,7 @@ ADVISORY_LOCK = 0x70675f6162
 class Server:
     def __init__(self, session):
         self.session = session
-        self.facts = session.row(f"""
+        self.facts = session.row("""
             SELECT current_setting('server_version_num')::int AS version,
                    split_part(current_setting('server_version'), ' ', 1)
                        AS version_text,
@@ -31,10 +31,10 @@ class Server:
                    host(inet_server_addr()) AS address,
                    pg_backend_pid() AS pid""")
         if self.facts["version"] < OLDEST:
-            raise BenchError("the server is PostgreSQL"
+            raise UserError("the server is PostgreSQL"
                              f" {self.facts['version_text']}; 18 is needed")
         if not self.facts["monitor"]:
-            raise BenchError(f"role {self.facts['user']} may not read the"
+            raise UserError(f"role {self.facts['user']} may not read the"
                              " statistics: it must be a superuser or have"
                              " pg_monitor")
         self.identity = session.row(
@@ -76,7 +76,7 @@ class Server:
         seen by name, and the one that came first goes on."""
         if not self.session.value(
                 f"SELECT pg_try_advisory_lock({ADVISORY_LOCK})"):
-            raise BenchError("another ab is at work on this server")
+            raise UserError("another ab is at work on this server")
         self._check_others("AND (o.backend_start, o.pid)"
                            " < (me.backend_start, me.pid)")
 
@@ -89,7 +89,7 @@ class Server:
              WHERE me.pid = pg_backend_pid() AND o.pid <> me.pid
                AND o.application_name = {quote(APPLICATION)} {condition}""")
         if others:
-            raise BenchError("another ab is at work on this server"
+            raise UserError("another ab is at work on this server"
                              f" (process {others[0]['pid']})")
 
     # -- can the settings be applied, and undone?
@@ -115,7 +115,7 @@ class Server:
             values = {names.get(key, key): value
                       for key, value in setting.values.items()}
             if len(values) < len(setting.values):
-                raise BenchError(f"setting {setting.name!r}: a parameter"
+                raise UserError(f"setting {setting.name!r}: a parameter"
                                  " twice")
             result.append(settings.Setting(setting.name, values))
         return result
@@ -126,11 +126,11 @@ class Server:
         if not ours:
             return
         if self.sweep is None:
-            raise BenchError(f"{ours[0]} needs pg_sweep: CREATE EXTENSION"
+            raise UserError(f"{ours[0]} needs pg_sweep: CREATE EXTENSION"
                              " pg_sweep in database"
                              f" {self.facts['database']}")
         if not self.has_sweep:
-            raise BenchError(f"{ours[0]} needs pg_sweep, which says:"
+            raise UserError(f"{ours[0]} needs pg_sweep, which says:"
                              f" {self.sweep['state']}; {self.sweep['note']}")
         for key, function in ((settings.STRATEGY,
                                "pg_sweep_set_strategy(text)"),
@@ -140,7 +140,7 @@ class Server:
             if used and not self.session.value(
                     "SELECT has_function_privilege("
                     f"{quote(self.session.sweep + function)}, 'EXECUTE')"):
-                raise BenchError(f"{used[0]}: role {self.facts['user']} may not"
+                raise UserError(f"{used[0]}: role {self.facts['user']} may not"
                                  f" call {function}")
 
     def _check_runtime(self, key, value):
@@ -150,7 +150,7 @@ class Server:
             parameter = "pg_sweep.lwlock_policy"
             extra = [] if key == settings.LWLOCK_WAIT else ["default"]
             if not self.tracks_waits:
-                raise BenchError(f"{key}: the server lacks the core patch"
+                raise UserError(f"{key}: the server lacks the core patch"
                                  " lwlock-wait-hooks")
         if key.startswith(settings.TRANCHE):
             tranche = key[len(settings.TRANCHE):]
@@ -158,22 +158,22 @@ class Server:
                     "SELECT 1 FROM"
                     f" {self.session.sweep}pg_sweep_lwlock_policies"
                     f" WHERE tranche = {quote(tranche)}"):
-                raise BenchError(f"{key}: no such tranche; their names are in"
+                raise UserError(f"{key}: no such tranche; their names are in"
                                  " pg_sweep_lwlock_policies")
         allowed = self.session.value(
             "SELECT enumvals FROM pg_settings"
             f" WHERE name = {quote(parameter)}") + extra
         if value.lower() not in allowed:
-            raise BenchError(f"{key}: {value!r} is none of"
+            raise UserError(f"{key}: {value!r} is none of"
                              f" {', '.join(allowed)}")
 
     def _check_system(self):
         if not self.facts["superuser"]:
-            raise BenchError("parameters are changed by ALTER SYSTEM, for which"
+            raise UserError("parameters are changed by ALTER SYSTEM, for which"
                              f" role {self.facts['user']} must be a superuser")
         if self.session.value("SELECT current_setting('allow_alter_system')"
                               ) != "on":
-            raise BenchError("ALTER SYSTEM is off on this server"
+            raise UserError("ALTER SYSTEM is off on this server"
                              " (allow_alter_system)")
 
     def _check_parameter(self, key, attach):
@@ -187,7 +187,7 @@ class Server:
         self._check_roles(name, attach)
         if name == "pg_sweep.ring_eager_flush" and \
                 self.sweep["ring_eager_flush"] is None:
-            raise BenchError(f"{name}: the server lacks the core patch"
+            raise UserError(f"{name}: the server lacks the core patch"
                              " ring-flush-hooks")
         if parameters.is_planning(name, rows[0]["category"]):
             self.planning.append(name)
@@ -207,7 +207,7 @@ class Server:
                    unnest(s.setconfig) AS config
              WHERE lower(split_part(config, '=', 1)) = lower({quote(name)})""")
         if found:
-            raise BenchError(f"{name} is set by ALTER ROLE or ALTER DATABASE"
+            raise UserError(f"{name} is set by ALTER ROLE or ALTER DATABASE"
                              f" ({found[0]['role']},"
                              f" {found[0]['database']}): ALTER SYSTEM would"
                              " have no effect there")
@@ -216,12 +216,12 @@ class Server:
         """A name with a dot may be an application's own; the server knows it
         only after it was set."""
         if "." not in key:
-            raise BenchError(f"the server has no parameter {key}")
+            raise UserError(f"the server has no parameter {key}")
         try:
             # The server's own rules: a prefix may belong to a library.
             self.session.execute(f"SELECT set_config({quote(key)}, '', true)")
         except SqlError as error:
-            raise BenchError(f"{key}: "
+            raise UserError(f"{key}: "
                              + str(error).splitlines()[0]
                              .removeprefix("ERROR:").strip())
         return key

@@ -7,16 +7,17 @@ terminal sends to every process of the script."""
 import json
 import os
 import select
+import subprocess
 import time
 
-from bench.lib.paths import BenchError
-from bench.lib.session import Psql
+from ab.errors import UserError
 
 MARKER = "--pg_sweep-ab-answer-ends--"
 # For a statement of ours; all are short. A server that takes longer is taken
 # for gone.
 ANSWER_SECONDS = 30
 CONNECT_SECONDS = 10
+CLOSE_SECONDS = 10
 SUCCESS = "00000"
 # Of the control session, whatever its role, its database or a setting that is
 # compared say: it must be able to put things back, write and read values alike at all
@@ -31,11 +32,11 @@ OPTIONS = {
 }
 
 
-class ServerGone(BenchError):
+class ServerGone(UserError):
     """No answer: the connection is lost, or was never made."""
 
 
-class SqlError(BenchError):
+class SqlError(UserError):
     """An answer, and it is an error."""
 
     def __init__(self, message, state):
@@ -47,6 +48,37 @@ def quote_name(name):
     """A parameter's name, whose parts are identifiers."""
     return ".".join('"' + part.replace('"', '""') + '"'
                     for part in name.split("."))
+
+
+def quote(text):
+    """An SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+class Psql:
+    """The process, and its end. A class that inherits from this defines how to
+    ask, and what rows() returns."""
+
+    def __init__(self, command, **options):
+        self.psql = subprocess.Popen(command, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, **options)
+
+    def row(self, sql):
+        rows = self.rows(sql)
+        if len(rows) != 1:
+            raise UserError(f"{len(rows)} rows instead of one from: {sql}")
+        return rows[0]
+
+    def close(self):
+        if self.psql.poll() is None:
+            try:
+                self.psql.stdin.close()
+                self.psql.wait(timeout=CLOSE_SECONDS)
+            except (OSError, subprocess.TimeoutExpired):
+                self.psql.kill()
+                self.psql.wait()
+        self.psql.stdout.close()
 
 
 class Connection:
@@ -88,7 +120,7 @@ class Connection:
     def with_database(self, name):
         """The same server, another database."""
         if self.database and ("=" in self.database or "://" in self.database):
-            raise BenchError("another database cannot be chosen by a conninfo:"
+            raise UserError("another database cannot be chosen by a conninfo:"
                              " use -h, -p and -U")
         other = Connection(self.programs, database=name)
         other.options = self.options
@@ -105,7 +137,7 @@ class Session(Psql):
         self.sweep = None               # schema of pg_sweep, with a dot
         try:
             self._begin()
-        except BenchError:
+        except UserError:
             self.close()
             raise
 
@@ -113,7 +145,7 @@ class Session(Psql):
         # not rows(): until the path is known, no function but the comparison
         path = self.execute("SHOW search_path")
         if path != OPTIONS["search_path"]:
-            raise BenchError("the control session has not got its options:"
+            raise UserError("the control session has not got its options:"
                              " leave \"options\" out of the conninfo (a pooler"
                              " in between will not do, either)")
         schema = self.execute(

@@ -9,7 +9,7 @@ A key that only some of the settings have is, in the others, as it was found."""
 import re
 from dataclasses import dataclass
 
-from bench.lib.paths import BenchError
+from ab.errors import UserError
 
 STRATEGY = "strategy"
 LWLOCK_WAIT = "lwlock_policy"
@@ -42,21 +42,21 @@ def parse(text):
     if found:
         name, items = found.group(1).strip(), found.group(2)
     if "\n" in text or "\r" in text:
-        raise BenchError(f"setting {text!r}: a line break in it")
+        raise UserError(f"setting {text!r}: a line break in it")
     values = {}
     for item in split(items, text):
         key, value = key_and_value(item, text)
         if key in values:
-            raise BenchError(f"setting {text!r}: {key} twice")
+            raise UserError(f"setting {text!r}: {key} twice")
         values[key] = value
     if name is None and not values:
-        raise BenchError("a setting is empty: write \"NAME:\" for everything"
+        raise UserError("a setting is empty: write \"NAME:\" for everything"
                          " as it is now")
     if name == "":
-        raise BenchError(f"setting {text!r}: no name before the colon")
+        raise UserError(f"setting {text!r}: no name before the colon")
     name = name or items.strip()
     if len(name) > LONGEST_NAME:
-        raise BenchError(f"setting {name!r}: give it a name of at most"
+        raise UserError(f"setting {name!r}: give it a name of at most"
                          f" {LONGEST_NAME} characters, as in"
                          " \"NAME: KEY=VALUE\"")
     return Setting(name, values)
@@ -69,9 +69,9 @@ def split(items, text):
     while True:
         found = ITEM.match(items, at)
         if found is None:
-            raise BenchError(f"setting {text!r}: a quote is not closed")
+            raise UserError(f"setting {text!r}: a quote is not closed")
         if not found.group(1).strip():
-            raise BenchError(f"setting {text!r}: nothing between two commas")
+            raise UserError(f"setting {text!r}: nothing between two commas")
         yield found.group(1).strip()
         if found.group(2) == "":
             return
@@ -86,21 +86,21 @@ def key_and_value(item, text):
     if value.startswith("'") and value.endswith("'") and len(value) > 1:
         value = value[1:-1].replace("''", "'")
     elif "'" in value:
-        raise BenchError(f"setting {text!r}: quote all of a value or nothing"
+        raise UserError(f"setting {text!r}: quote all of a value or nothing"
                          " of it")
     elif value == "":
-        raise BenchError(f"setting {text!r}: {key} has no value (an empty one"
+        raise UserError(f"setting {text!r}: {key} has no value (an empty one"
                          " is '')")
     if key.startswith(TRANCHE):
         # names of tranches are case-sensitive
         tranche = key[len(TRANCHE):]
         if not tranche:
-            raise BenchError(f"setting {text!r}: which tranche?")
+            raise UserError(f"setting {text!r}: which tranche?")
         return key, value
     key = key.lower()
     key = RUNTIME.get(key, SHORT.get(key, key))
     if not NAME.match(key):
-        raise BenchError(f"setting {text!r}: {key!r} is no name of a"
+        raise UserError(f"setting {text!r}: {key!r} is no name of a"
                          " parameter")
     return key, value
 
@@ -117,7 +117,7 @@ def parse_all(texts):
             name = f"{setting.name} ({number})"
         result.append(Setting(name, setting.values))
     if len(result) < 2:
-        raise BenchError("two settings at least are needed, as in --a stock"
+        raise UserError("two settings at least are needed, as in --a stock"
                          " --b batched")
     return result
 

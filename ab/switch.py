@@ -2,20 +2,20 @@
 
 import time
 
-from bench.lib.paths import BenchError
-from bench.lib.session import quote
+from ab.errors import UserError
+from ab.session import quote
 
-import files
-import settings
-from files import entry
-from session import ServerGone, SqlError, quote_name
+from ab import files
+from ab import settings
+from ab.files import entry
+from ab.session import ServerGone, SqlError, quote_name
 
 # A reload reaches every process within milliseconds, unless it is stuck.
 RELOAD_SECONDS = 20
 POLL_SECONDS = 0.005
 
 
-class SomebodyElse(BenchError):
+class SomebodyElse(UserError):
     """A setting is not in force any more, and it was not us."""
 
     def __init__(self, message, key=None):
@@ -102,7 +102,7 @@ def wait(session, query, complaint):
     deadline = time.monotonic() + RELOAD_SECONDS
     while not session.value(query):
         if time.monotonic() > deadline:
-            raise BenchError(f"the server {complaint} {RELOAD_SECONDS} s after"
+            raise UserError(f"the server {complaint} {RELOAD_SECONDS} s after"
                              " the reload")
         time.sleep(POLL_SECONDS)
 
@@ -129,7 +129,7 @@ def put_back(session, found):
             function(session, *arguments)
         except ServerGone:
             raise
-        except BenchError as error:
+        except UserError as error:
             failed.append(str(error).splitlines()[0])
 
     restarted = incarnation(session) != found["incarnation"]
@@ -204,7 +204,7 @@ class Switcher:
         """Into postgresql.auto.conf, unless somebody else has, too."""
         now = entry(self.session, parameter)
         if now != self.written[parameter]:
-            raise BenchError(f"somebody else has set {parameter} to {now!r} in"
+            raise UserError(f"somebody else has set {parameter} to {now!r} in"
                              " postgresql.auto.conf, which was"
                              f" {self.written[parameter]!r}")
         # first, in case we do not come to see that it is done
@@ -214,7 +214,7 @@ class Switcher:
     def reload(self):
         """A change of others is not to come into force by us."""
         if files.fingerprint(self.session, self.parameters) != self.rest:
-            raise BenchError("somebody else has changed the configuration"
+            raise UserError("somebody else has changed the configuration"
                              " files. To take the settings back, they must be"
                              " reloaded: so that is in force now, too")
         files.check_pending(self.session)
@@ -234,7 +234,7 @@ class Switcher:
                     self.written[parameter] = \
                         self.found["entries"][parameter]
                     first = str(error).splitlines()[0]
-                    raise BenchError(f"setting {setting.name!r}:"
+                    raise UserError(f"setting {setting.name!r}:"
                                      f" {first.removeprefix('ERROR:').strip()}"
                                      ) from None
                 self.write(parameter, self.found["entries"][parameter])

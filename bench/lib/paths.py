@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ab.errors import UserError as BenchError
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 # Clusters and results. Elsewhere, if build/ is on a file system that is not fit
@@ -16,10 +18,6 @@ BENCH = Path(os.environ.get("SWEEP_BENCH_DIR") or BUILD / "bench")
 # A Unix socket's path must fit sockaddr_un.sun_path with its final zero byte.
 SOCKET_PATH_MAX = 107
 SOCKET_NAME = ".s.PGSQL.5432.lock"
-
-
-class BenchError(Exception):
-    """Something the user must see as one clear line, without a traceback."""
 
 
 def be_plain_user():

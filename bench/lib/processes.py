@@ -6,16 +6,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ab.clocks import cpu_ns
+
 from .paths import BenchError
-
-# The kernel's numbers of the clock of another process' CPU time (include/linux/
-# posix-timers.h). To the nanosecond, where /proc/PID/stat has 10 ms.
-CPUCLOCK_SCHED = 2
-
-
-def cpu_ns(pid):
-    return time.clock_gettime_ns(~pid << 3 | CPUCLOCK_SCHED)
-
 
 def voluntary_switches(pid):
     """How often it has given up the CPU: to sleep, on whatever."""

@@ -2,17 +2,13 @@
 
 import os
 import sys
-import time
+
+from ab import console
+from ab.console import (begin, fixed, progress, say,  # noqa: F401
+                        table)
 
 from . import rows
-from .paths import BENCH, ROOT, BenchError, make_bench_dir
-
-_begin = time.monotonic()
-
-
-def begin():
-    """When this program was started, by time.monotonic()."""
-    return _begin
+from .paths import BENCH, ROOT, make_bench_dir
 
 
 def program():
@@ -20,37 +16,10 @@ def program():
     return os.path.relpath(sys.argv[0], ROOT)
 
 
-def say(text=""):
-    print(text, flush=True)
-
-
-def progress(text):
-    """A line for whoever is waiting; not part of the result."""
-    print(f"[{time.monotonic() - _begin:6.1f} s] {text}", file=sys.stderr,
-          flush=True)
-
-
 def machine(servers):
     """What the figures were taken on, as lines of text."""
-    cpu = "unknown CPU"
-    try:
-        with open("/proc/cpuinfo") as cpuinfo:
-            for line in cpuinfo:
-                if line.startswith("model name"):
-                    cpu = line.split(":", 1)[1].strip()
-                    break
-        load = f"{os.getloadavg()[0]:.2f}"
-    except OSError:
-        load = "unknown"
-    lines = [f"{len(os.sched_getaffinity(0))} x {cpu};"
-             f" load average at the start {load}"]
-    for server in servers:
-        lines.append(f"{server.label}: PostgreSQL {server.version}")
-    return lines
-
-
-def fixed(value, digits):
-    return "-" if value is None else f"{value:.{digits}f}"
+    return [console.machine(), *(f"{server.label}: PostgreSQL {server.version}"
+                                 for server in servers)]
 
 
 def spread(row, digits=3):
@@ -59,25 +28,6 @@ def spread(row, digits=3):
         return "-"
     return (f"{row['ratio']:.{digits}f}"
             f" ({row['ratio_min']:.{digits}f}..{row['ratio_max']:.{digits}f})")
-
-
-def table(headings, rows, title=None):
-    """The first column to the left, the others to the right."""
-    cells = [list(map(str, row)) for row in [headings, *rows]]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
-
-    def line(row):
-        first = row[0].ljust(widths[0])
-        return "  ".join([first, *(cell.rjust(width) for cell, width
-                                   in zip(row[1:], widths[1:]))]).rstrip()
-
-    say()
-    if title:
-        say(title)
-    say(line(cells[0]))
-    say("  ".join("-" * width for width in widths))
-    for row in cells[1:]:
-        say(line(row))
 
 
 def verdict(wanted):
@@ -118,15 +68,4 @@ def shown(path):
 
 def run(main):
     """Call a bench's main(): errors the user can mend get no traceback."""
-    try:
-        status = main()
-        sys.stdout.flush()
-    except BenchError as error:
-        print(f"{program()}: {error}", file=sys.stderr)
-        status = 1
-    except BrokenPipeError:
-        # Who read our output wants no more, such as head; nor will the
-        # interpreter's last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    sys.exit(status)
+    console.run(main, program())

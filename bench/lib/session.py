@@ -1,6 +1,6 @@
 """A psql kept open: one server session, driven through a pipe."""
 
-import subprocess
+from ab.session import Psql, quote  # noqa: F401
 
 from .paths import BenchError
 
@@ -8,33 +8,6 @@ SEPARATOR = "\x1f"
 MARKER = "--pg_sweep-bench-answer-ends--"
 TROUBLE = ("ERROR:", "FATAL:", "PANIC:", "psql:", "invalid command",
            "server closed the connection", "connection to server")
-CLOSE_SECONDS = 10
-
-
-class Psql:
-    """The process, and its end. How it is asked, and what rows() gives, is the
-    matter of who inherits from this: Session here, and that of ab."""
-
-    def __init__(self, command, **options):
-        self.psql = subprocess.Popen(command, stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE,
-                                     stderr=subprocess.STDOUT, **options)
-
-    def row(self, sql):
-        rows = self.rows(sql)
-        if len(rows) != 1:
-            raise BenchError(f"{len(rows)} rows instead of one from: {sql}")
-        return rows[0]
-
-    def close(self):
-        if self.psql.poll() is None:
-            try:
-                self.psql.stdin.close()
-                self.psql.wait(timeout=CLOSE_SECONDS)
-            except (OSError, subprocess.TimeoutExpired):
-                self.psql.kill()
-                self.psql.wait()
-        self.psql.stdout.close()
 
 
 class Session(Psql):
@@ -80,8 +53,3 @@ class Session(Psql):
 
     def value(self, sql):
         return self.row(sql)[0]
-
-
-def quote(text):
-    """An SQL string literal."""
-    return "'" + str(text).replace("'", "''") + "'"

@@ -1,12 +1,8 @@
 """Samples taken in rounds, and the rows made of them."""
 
-import functools
-import math
-import random
 from statistics import median
 
-DRAWS = 2000                    # of a bootstrap
-SHARE = 0.95                    # that its interval covers
+from ab.stats import interval, quantile  # noqa: F401
 
 
 class Samples:
@@ -71,36 +67,3 @@ class Samples:
                 row["metric"], row["configuration"],
                 row["side"])) or (None, None)
         return rows
-
-
-def interval(values):
-    """Bootstrap interval of the median: what it would be for other rounds, as
-    far as these can tell. The same values give the same interval."""
-    return bootstrap(tuple(values)) if values else None
-
-
-@functools.lru_cache(maxsize=None)
-def bootstrap(values):
-    # nothing to draw: also the baseline's own ratios, all of them 1
-    if min(values) == max(values):
-        return values[0], values[0]
-    draw = random.Random(len(values))
-    medians = sorted(median(draw.choices(values, k=len(values)))
-                     for _ in range(DRAWS))
-    outside = round(DRAWS * (1 - SHARE) / 2)
-    return medians[outside], medians[-1 - outside]
-
-
-def quantile(values, share):
-    """The smallest of sorted values that so large a share does not exceed."""
-    return values[max(0, math.ceil(share * len(values)) - 1)]
-
-
-def rotated(items, round_):
-    """The same items, another one first in every round: no side always runs
-    first, and none always after the same other one is warm."""
-    items = list(items)
-    shift = round_ % len(items)
-    turned = items[shift:] + items[:shift]
-    # every second turn backwards, so that neighbours change as well
-    return turned[::-1] if (round_ // len(items)) % 2 else turned

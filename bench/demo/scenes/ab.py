@@ -26,7 +26,7 @@ def state(stage):
 
 
 def command(stage, *options):
-    return [paths.ROOT / "bench" / "ab" / "run", *stage.connection(),
+    return [paths.ROOT / "ab" / "run", *stage.connection(),
             "-d", stage.database, "--bindir", stage.server.bin("psql").parent,
             "-S", "-c", stage.args.clients, "--a", "stock", "--b", "batched",
             *options]
