@@ -19,15 +19,15 @@ my @modes = ('exclusive', 'shared', 'wait until free');
 my $server = WaitTest->new;
 my $node = $server->{node};
 
-plan skip_all => 'test/sweep/test_sweep is not installed'
-  unless installed_module($node, 'test_sweep_lwlock');
+plan skip_all => 'test/lwlock/test_lwlock is not installed'
+  unless installed_module($node, 'test_lwlock');
 
-$server->value('CREATE EXTENSION test_sweep');
+$server->value('CREATE EXTENSION test_lwlock');
 
 my $holder = $server->session;
 
 # A row of the view in a session that knows the tranches
-my $know = 'SELECT test_sweep_lwlock_held();';
+my $know = 'SELECT test_lwlock_held();';
 
 sub waits
 {
@@ -49,8 +49,8 @@ sub hold
 	$again //= 0;
 	$holder->query_until(
 		qr/^begun$/m,
-		"\\echo begun\nSELECT 'overtook ' || test_sweep_lwlock_hand_over($first, $last, $ms, $again);\n\\echo ended\n");
-	$node->poll_query_until('postgres', 'SELECT test_sweep_lwlock_held()')
+		"\\echo begun\nSELECT 'overtook ' || test_lwlock_hand_over($first, $last, $ms, $again);\n\\echo ended\n");
+	$node->poll_query_until('postgres', 'SELECT test_lwlock_held()')
 	  or die 'the locks are not held';
 	return;
 }
@@ -79,7 +79,7 @@ for my $policy (@policies)
 		$server->value('SELECT pg_sweep_reset_stats()');
 		hold($lock, $lock, 50);
 		my $begin = time;
-		is($server->value("SELECT test_sweep_lwlock_take($lock, $lock, '$mode')"),
+		is($server->value("SELECT test_lwlock_take($lock, $lock, '$mode')"),
 			1, "$title: the process sleeps, as core says");
 		my $elapsed = (time - $begin) * 1000;
 		held_until_now();
@@ -120,7 +120,7 @@ for my $after (0, 1)
 		{
 			$server->value('SELECT pg_sweep_reset_stats()');
 			hold($lock, $lock, 5, 4);
-			$server->value("SELECT test_sweep_lwlock_take($lock, $lock, 'exclusive')");
+			$server->value("SELECT test_lwlock_take($lock, $lock, 'exclusive')");
 			$overtook = held_until_now();
 			last if $overtook > $handed_over;
 		}
@@ -154,7 +154,7 @@ $server->unrelated_reload;
 	hold($lock, $lock, -1);
 	my $begin = time;
 	$waiter->query_until(qr/^begun$/m,
-		"\\echo begun\nSELECT test_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
+		"\\echo begun\nSELECT test_lwlock_take($lock, $lock, 'exclusive');\n");
 	ok( $node->poll_query_until(
 			'postgres',
 			"SELECT wait_event_type = 'LWLock' FROM pg_stat_activity WHERE pid = $pid")
@@ -172,7 +172,7 @@ $server->unrelated_reload;
 	my $shown = (time - $seen) * 1000;
 	is( $server->value("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid"),
 		'LWLock', 'pg_stat_activity still shows it');
-	$server->value('SELECT test_sweep_lwlock_let_go()');
+	$server->value('SELECT test_lwlock_let_go()');
 	held_until_now();
 	$waiter->query_safe('SELECT 1');
 	my $all = (time - $begin) * 1000;
@@ -198,19 +198,19 @@ for (1 .. 20)
 	hold($lock, $lock, -1, 1);
 	my $begin = time;
 	$waiter->query_until(qr/^begun$/m,
-		"\\echo begun\nSELECT test_sweep_lwlock_take($lock, $lock, 'exclusive');\n");
+		"\\echo begun\nSELECT test_lwlock_take($lock, $lock, 'exclusive');\n");
 	$node->poll_query_until('postgres', sprintf($slept, 1)) or die 'nobody sleeps';
-	$server->value('SELECT test_sweep_lwlock_let_go()');
+	$server->value('SELECT test_lwlock_let_go()');
 	$node->poll_query_until('postgres', sprintf(
-			q{SELECT NOT test_sweep_lwlock_held()
+			q{SELECT NOT test_lwlock_held()
 			      OR EXISTS (SELECT FROM pg_sweep_lwlock_waits WHERE tranche IN ('extension', 'test_%04d') AND slept = 2)},
 			$lock)) or die 'nobody sleeps again, nor is the lock let go';
-	my $overtaken = $server->value('SELECT test_sweep_lwlock_held()') eq 't';
+	my $overtaken = $server->value('SELECT test_lwlock_held()') eq 't';
 	if ($overtaken)
 	{
 		$server->value('SELECT pg_sweep_reset_stats()');
 		usleep((time - $begin) * 1_200_000);
-		$server->value('SELECT test_sweep_lwlock_let_go()');
+		$server->value('SELECT test_lwlock_let_go()');
 	}
 	held_until_now();
 	$waiter->query_safe('SELECT 1');
@@ -228,12 +228,12 @@ $lock++;
 # since
 $server->set_policy('stock');
 hold($lock, $lock, 200);
-$server->value("SELECT test_sweep_lwlock_take($lock, $lock, 'exclusive')");
+$server->value("SELECT test_lwlock_take($lock, $lock, 'exclusive')");
 held_until_now();
 $server->value('SELECT pg_sweep_reset_stats()');
 is(waits('longest_wait', "tranche LIKE 'test%'"), '', 'reset: no longest wait is left');
 hold($lock, $lock, 0);
-$server->value("SELECT test_sweep_lwlock_take($lock, $lock, 'exclusive')");
+$server->value("SELECT test_lwlock_take($lock, $lock, 'exclusive')");
 held_until_now();
 is( waits('longest_wait = wait_time AND longest_wait > 0', "tranche LIKE 'test%'"), 't',
 	'reset: the next wait is the longest, however short');
@@ -244,7 +244,7 @@ $lock++;
 #
 $server->value('SELECT pg_sweep_reset_stats()');
 hold($lock, $lock, 0);
-is($server->value("SET pg_sweep.lwlock_track_waits = off; SELECT test_sweep_lwlock_take($lock, $lock, 'exclusive')"),
+is($server->value("SET pg_sweep.lwlock_track_waits = off; SELECT test_lwlock_take($lock, $lock, 'exclusive')"),
 	1, 'lwlock_track_waits = off: a process sleeps');
 held_until_now();
 is(waits('tranche', "tranche LIKE 'test%'"), '', 'lwlock_track_waits = off: which is not counted');
@@ -268,7 +268,7 @@ for my $policy (@policies)
 	$server->value('CREATE TABLE IF NOT EXISTS slept (n int8)');
 	$server->value('TRUNCATE slept');
 	my $script = write_script("take_$policy.sql", join '',
-		map { "INSERT INTO slept SELECT test_sweep_lwlock_take($lock, $lock, '$_', $times);\n" }
+		map { "INSERT INTO slept SELECT test_lwlock_take($lock, $lock, '$_', $times);\n" }
 		  'exclusive', 'exclusive', 'shared', 'wait until free');
 
 	# until a waiter has been woken in vain, and a try was worth it where
@@ -324,7 +324,7 @@ for my $policy (@policies)
 #
 {
 	my %loads = (
-		race_take => [ 6, 60, join '', map { "SELECT test_sweep_lwlock_take(0, 3, '$_', 1000);\n" } @modes ],
+		race_take => [ 6, 60, join '', map { "SELECT test_lwlock_take(0, 3, '$_', 1000);\n" } @modes ],
 		race_reset => [ 2, 500, 'SELECT pg_sweep_reset_stats();' ],
 		race_read => [ 2, 300, q{
 DO $$
@@ -358,7 +358,7 @@ END $$;} ]);
 $server->value('SELECT pg_sweep_reset_stats()');
 my $many = $server->session;
 hold(100, 199, 0);
-is($many->query_safe("SELECT test_sweep_lwlock_take(100, 199, 'exclusive')"), 100, 'many tranches: it sleeps for each');
+is($many->query_safe("SELECT test_lwlock_take(100, 199, 'exclusive')"), 100, 'many tranches: it sleeps for each');
 held_until_now();
 is( waits(
 		q{count(*) > 20, sum(contended), sum(slept), sum((SELECT sum(n) FROM unnest(histogram) n))},
@@ -373,7 +373,7 @@ is( $server->value(q{SELECT count(*), bool_and(mode = 'exclusive'), sum(contende
 # the same again: places are kept
 my $before = waits('sum(contended)', 'tranche IS NULL');
 hold(100, 199, 0);
-$many->query_safe("SELECT test_sweep_lwlock_take(100, 199, 'exclusive')");
+$many->query_safe("SELECT test_lwlock_take(100, 199, 'exclusive')");
 held_until_now();
 is(waits('sum(contended)', 'tranche IS NULL'), 2 * $before, 'many tranches: the same ones have a place');
 $many->quit;
@@ -388,7 +388,7 @@ for my $round (1, 2)
 		my ($first, $last) = (40 * $i, 40 * $i + 39);
 
 		hold($first, $last, 0);
-		$crowd[$i]->query_safe("SELECT test_sweep_lwlock_take($first, $last, 'shared')");
+		$crowd[$i]->query_safe("SELECT test_lwlock_take($first, $last, 'shared')");
 		held_until_now();
 	}
 	is( waits(q{count(*) > 900, sum(contended), bool_and(coalesce(contended >= 0, true)),
@@ -403,10 +403,10 @@ is(waits('count(*)', "tranche LIKE 'test%' OR tranche IS NULL"), 0, '1200 tranch
 
 # Several tranches of one name
 is( $server->value(q{
-SELECT test_sweep_lwlock_new_tranche('twice') <> test_sweep_lwlock_new_tranche('twice');
+SELECT test_lwlock_new_tranche('twice') <> test_lwlock_new_tranche('twice');
 SELECT pg_sweep_set_lwlock_policy('spin', 'twice');
 SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice';
-SELECT test_sweep_lwlock_new_tranche('twice') > 0;
+SELECT test_lwlock_new_tranche('twice') > 0;
 SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice' ORDER BY own}),
 	"t\nstock\nspin|t\nt\nstock|f\nspin|t",
 	'one name: all tranches of it that there are, not those to come');

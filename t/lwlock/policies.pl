@@ -96,11 +96,11 @@ for my $case (
 #
 SKIP:
 {
-	skip 'test/sweep/test_sweep is not installed', 1
-	  unless installed_module($node, 'test_sweep_lwlock');
+	skip 'test/lwlock/test_lwlock is not installed', 1
+	  unless installed_module($node, 'test_lwlock');
 
 	$node->stop;
-	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_other_lwlock_wait,pg_sweep'");
+	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_lwlock,pg_sweep'");
 	my $offset = -s $node->logfile;
 	is($node->start(fail_ok => 1), 0, 'another library waits its own way: the server does not start');
 	like(

@@ -15,13 +15,13 @@ use Test::More;
 my $node = sweep_node('pins', conf => "shared_buffers = 256kB\nmax_connections = 8\nautovacuum = off\n");
 my $buffers = 32;
 $node->start;
-plan skip_all => 'test/sweep/test_sweep is not installed in this server'
-  unless installed_module($node, 'test_sweep_pins');
+plan skip_all => 'test/pins/test_pins is not installed in this server'
+  unless installed_module($node, 'test_pins');
 
 $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION pg_sweep;
-	CREATE EXTENSION test_sweep;
+	CREATE EXTENSION test_pins;
 	CREATE TABLE t AS SELECT i, repeat('x', 1000) AS pad FROM generate_series(1, 2000) AS i;
 	CREATE TABLE pages (pad text);
 	ALTER TABLE pages ALTER pad SET STORAGE PLAIN;
@@ -35,8 +35,8 @@ sub with_pins
 	my ($status, $out, $err) = $node->psql(
 		'postgres', qq{
 		$statement;
-		SELECT 'answer: ' || coalesce(test_sweep_hold_pins('t', 0, '$statement'), 'fine');
-		SELECT 'answer: ' || coalesce(test_sweep_hold_pins('t', $pins, '$statement'), 'fine')});
+		SELECT 'answer: ' || coalesce(test_pins_with_blocks('t', 0, '$statement'), 'fine');
+		SELECT 'answer: ' || coalesce(test_pins_with_blocks('t', $pins, '$statement'), 'fine')});
 	return $status == 0 ? ($out =~ /.*answer: (.*)/s)[0] : $err;
 }
 

@@ -26,13 +26,13 @@ bgwriter_delay = 10s
 checkpoint_timeout = 1h
 });
 $node->start;
-for my $module (qw(measure_sweep test_sweep_pins))
+for my $module (qw(measure_sweep test_pins))
 {
 	plan skip_all => "$module is not installed in this server"
 	  unless installed_module($node, $module);
 }
 $node->safe_psql('postgres',
-	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_sweep');
+	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_pins');
 
 # Run a statement on a node while buffers are pinned, each time in a new session.
 # It has run without pins before, so that no catalog must be read meanwhile.
@@ -47,9 +47,9 @@ sub with_pins
 			'postgres', qq{
 			SET pg_sweep.numa_debug_node = $numa_node;
 			CREATE TEMP TABLE pinned AS SELECT ARRAY($pinned)::int4[] AS pinned;
-			SELECT coalesce(test_sweep_hold_buffers('{}', '$statement'), 'fine');
+			SELECT coalesce(test_pins_with_buffers('{}', '$statement'), 'fine');
 			SELECT pg_sweep_reset_stats() IS NULL;
-			SELECT coalesce(test_sweep_hold_buffers(pinned, '$statement'), 'fine') FROM pinned}))
+			SELECT coalesce(test_pins_with_buffers(pinned, '$statement'), 'fine') FROM pinned}))
 	  [-1];
 }
 
@@ -148,7 +148,7 @@ for my $strategy (strategies($node))
 		BEGIN
 			FOR buffer IN -1 .. $buffers - 1 LOOP
 				FOR usage IN 0 .. 5 BY 5 LOOP
-					failure := test_sweep_hold_buffers(
+					failure := test_pins_with_buffers(
 						CASE WHEN buffer >= 0 THEN ARRAY(@{[ all_but('') ]} EXCEPT SELECT buffer) ELSE '{}' END,
 						format('SELECT measure_sweep_exact(3, %s)', usage));
 					IF failure IS NOT NULL THEN

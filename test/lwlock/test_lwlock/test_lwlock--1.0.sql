@@ -86,3 +86,42 @@ CREATE FUNCTION test_lwlock_workers(OUT switches int8,
 									OUT hangs int8)
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
+
+-- Locks 0 to 1199 of the functions below are others than those of the actors:
+-- each is in a tranche of its own, test_0000 to test_1199. A session knows their
+-- names after its first call of one of these functions.
+
+-- Acquires some locks exclusively, at most 150. Then, for one after the other:
+-- waits until a process is in its queue, sleeps for ms (-1: until let_go is
+-- called), and releases it. With again, it tries at most that many times to
+-- acquire the lock once more before the woken process does, and starts over if
+-- that succeeds. Returns how often it did.
+CREATE FUNCTION test_lwlock_hand_over(first int4, last int4, ms int4 DEFAULT 0, again int4 DEFAULT 0)
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Whether hand_over holds all of its locks.
+CREATE FUNCTION test_lwlock_held()
+RETURNS bool
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+CREATE FUNCTION test_lwlock_let_go()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Acquires and releases these locks in turn, that many times. mode: exclusive,
+-- shared, wait until free. Returns how often the process slept for one, according
+-- to core.
+CREATE FUNCTION test_lwlock_take(first int4, last int4, mode text, times int4 DEFAULT 1)
+RETURNS int8
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;
+
+-- Allocates another tranche with this name, which only this session knows.
+CREATE FUNCTION test_lwlock_new_tranche(name text)
+RETURNS int4
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT;

@@ -11,6 +11,7 @@
  *	 hammer.c			everything that can be done to a lock, at random
  *	 watchdog.c			a worker that looks for processes that sleep for ever
  *	 switcher.c			a worker that switches policies and strategies
+ *	 tranches.c			locks in tranches of their own; needs no preloading
  *
  * test/lwlock/test_lwlock/test_lwlock.h
  *

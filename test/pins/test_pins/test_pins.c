@@ -92,8 +92,8 @@ test_pins_open(Oid relid, LOCKMODE lockmode)
 	return rel;
 }
 
-static void
-check_blocks(Relation rel, BlockNumber first, int32 blocks)
+void
+test_pins_check_blocks(Relation rel, BlockNumber first, int32 blocks)
 {
 	BlockNumber there = RelationGetNumberOfBlocks(rel);
 
@@ -176,7 +176,7 @@ test_pins_hold(PG_FUNCTION_ARGS)
 		held.relid = RelationGetRelid(rel);
 		held.next = 0;
 	}
-	check_blocks(rel, held.next, blocks);
+	test_pins_check_blocks(rel, held.next, blocks);
 	if (held.room < held.n + blocks)
 	{
 		int			room = held.n + blocks;
@@ -243,7 +243,7 @@ test_pins_leak(PG_FUNCTION_ARGS)
 	int32		blocks = PG_GETARG_INT32(1);
 	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
 
-	check_blocks(rel, 0, blocks);
+	test_pins_check_blocks(rel, 0, blocks);
 	for (int i = 0; i < blocks; i++)
 		(void) ReadBuffer(rel, i);
 	relation_close(rel, NoLock);

@@ -27,5 +27,6 @@ test_pins_shared(Buffer buffer)
 
 extern int32 test_pins_private(Buffer buffer);
 extern Relation test_pins_open(Oid relid, LOCKMODE lockmode);
+extern void test_pins_check_blocks(Relation rel, BlockNumber first, int32 blocks);
 
 #endif							/* TEST_PINS_H */

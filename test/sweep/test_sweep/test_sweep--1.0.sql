@@ -153,61 +153,6 @@ RETURNS SETOF text
 AS '$libdir/test_sweep_layout'
 LANGUAGE C IMMUTABLE STRICT;
 
--- Runs a statement while the first blocks of a relation are pinned. Returns
--- NULL if it went well, else "SQLSTATE: message" of its error.
-CREATE FUNCTION test_sweep_hold_pins(rel regclass, blocks int4, statement text)
-RETURNS text
-AS '$libdir/test_sweep_pins'
-LANGUAGE C VOLATILE STRICT;
-
--- The same while those buffers are pinned that have these numbers, from 0. They
--- need not hold a page.
-CREATE FUNCTION test_sweep_hold_buffers(buffers int4[], statement text)
-RETURNS text
-AS '$libdir/test_sweep_pins'
-LANGUAGE C VOLATILE STRICT;
-
--- LWLocks 0 to 1199, in tranches test_0000 to test_1199, which a session knows
--- after its first call of one of these. hand_over acquires some exclusively, at
--- most 150; then, one after the other, waits until somebody is in the queue,
--- sleeps for ms (-1: until let_go is called), and releases. With again, tries at once
--- to acquire it once more, before who was woken does, and goes on the same way;
--- so many times at most. Returns how often that went well.
-CREATE FUNCTION test_sweep_lwlock_hand_over(first int4, last int4, ms int4 DEFAULT 0, again int4 DEFAULT 0)
-RETURNS int4
-AS '$libdir/test_sweep_lwlock'
-LANGUAGE C VOLATILE STRICT;
-
--- Does hand_over hold all that it was told to?
-CREATE FUNCTION test_sweep_lwlock_held()
-RETURNS bool
-AS '$libdir/test_sweep_lwlock'
-LANGUAGE C VOLATILE STRICT;
-
-CREATE FUNCTION test_sweep_lwlock_let_go()
-RETURNS void
-AS '$libdir/test_sweep_lwlock'
-LANGUAGE C VOLATILE STRICT;
-
--- Acquire and release those locks in turn, so many times. mode: exclusive,
--- shared, wait until free. Returns how often the process had to sleep for one, by
--- what core returns.
-CREATE FUNCTION test_sweep_lwlock_take(first int4, last int4, mode text, times int4 DEFAULT 1)
-RETURNS int8
-AS '$libdir/test_sweep_lwlock'
-LANGUAGE C VOLATILE STRICT;
-
--- Allocate another tranche of this name, which only this session knows.
-CREATE FUNCTION test_sweep_lwlock_new_tranche(name text)
-RETURNS int4
-AS '$libdir/test_sweep_lwlock'
-LANGUAGE C VOLATILE STRICT;
-
-REVOKE ALL ON FUNCTION test_sweep_lwlock_hand_over(int4, int4, int4, int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_lwlock_held() FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_lwlock_let_go() FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_lwlock_take(int4, int4, text, int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_lwlock_new_tranche(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_simulate(int8, int4, int4, int4, bool, int8, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_codes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_batch(int4, int4, int4, int4, text) FROM PUBLIC;
@@ -219,7 +164,5 @@ REVOKE ALL ON FUNCTION test_sweep_balance(int8, int8, int4, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_balance_cycles(int4, int8, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_balance_codes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_balance_usec(int4, int4, int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_hold_pins(regclass, int4, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_hold_buffers(int4[], text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_layout(int8, int4, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION test_sweep_layout_codes() FROM PUBLIC;

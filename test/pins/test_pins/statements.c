@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * test_sweep_pins.c
- *	  Holds pins on many buffers while something else is tried.
+ * statements.c
+ *	  Runs SQL statements while many buffers are pinned.
  *
  * IDENTIFICATION
- *	  test/sweep/test_sweep/test_sweep_pins.c
+ *	  test/pins/test_pins/statements.c
  *
  *-------------------------------------------------------------------------
  */
@@ -16,24 +16,19 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/buf_internals.h"
-#include "storage/bufmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 
-PG_MODULE_MAGIC_EXT(
-					.name = "test_sweep_pins",
-					.version = "1.0"
-);
+#include "test_pins.h"
 
-PG_FUNCTION_INFO_V1(test_sweep_hold_pins);
-PG_FUNCTION_INFO_V1(test_sweep_hold_buffers);
+PG_FUNCTION_INFO_V1(test_pins_with_blocks);
+PG_FUNCTION_INFO_V1(test_pins_with_buffers);
 
 /*
- * Run a statement in a subtransaction.  Returns NULL if it went well, else
+ * Run a statement in a subtransaction.  Returns NULL if it succeeded, else
  * "SQLSTATE: message" of its error.
  */
 static char *
@@ -74,27 +69,21 @@ run_statement(const char *sql)
 }
 
 /*
- * test_sweep_hold_pins(rel, blocks, sql): run a statement while the first
- * blocks of a relation are pinned.
+ * test_pins_with_blocks(rel, blocks, sql)
  *
- * The pins belong to the caller's resource owner: if a page cannot even be
- * read, its error is the caller's and abort lets them go.
+ * The pins belong to the caller's resource owner: if a page cannot be read, its
+ * error is the caller's, and abort releases them.
  */
 Datum
-test_sweep_hold_pins(PG_FUNCTION_ARGS)
+test_pins_with_blocks(PG_FUNCTION_ARGS)
 {
 	int32		blocks = PG_GETARG_INT32(1);
 	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	Relation	rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
 	Buffer	   *buffers;
 	char	   *failure;
 
-	if (blocks < 0 || (BlockNumber) blocks > RelationGetNumberOfBlocks(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" has %u blocks, not %d", RelationGetRelationName(rel),
-						RelationGetNumberOfBlocks(rel), blocks)));
-
+	test_pins_check_blocks(rel, 0, blocks);
 	buffers = palloc_array(Buffer, Max(blocks, 1));
 	for (int i = 0; i < blocks; i++)
 		buffers[i] = ReadBuffer(rel, i);
@@ -111,8 +100,8 @@ test_sweep_hold_pins(PG_FUNCTION_ARGS)
 }
 
 /*
- * Add to the shared pin count of a buffer, past this process' own bookkeeping.
- * Unlike a pin by bufmgr.c, that works for a buffer without a page, too.
+ * Add to the shared pin counts of buffers, or subtract, past the bookkeeping of
+ * this process.  Unlike a pin by bufmgr.c, this works without a page, too.
  */
 static void
 add_pins(Datum *buffers, int n, bool add)
@@ -127,14 +116,13 @@ add_pins(Datum *buffers, int n, bool add)
 }
 
 /*
- * test_sweep_hold_buffers(buffers, sql): run a statement while these buffers
- * are pinned.
+ * test_pins_with_buffers(buffers, sql)
  *
- * run_statement() catches the statement's errors; only cancelling the query can
- * get past it, in the subtransaction's own commands.
+ * run_statement() catches the errors of the statement.  Only cancelling the query
+ * can get past it, in the commands of the subtransaction itself.
  */
 Datum
-test_sweep_hold_buffers(PG_FUNCTION_ARGS)
+test_pins_with_buffers(PG_FUNCTION_ARGS)
 {
 	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
 	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(1));

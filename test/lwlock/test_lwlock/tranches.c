@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * test_sweep_lwlock.c
+ * tranches.c
  *	  LWLocks to be waited for, each in a tranche of its own.
  *
- * Whether and how often a process has slept is told by core's own answers, not
- * by what pg_sweep counts.
+ * Core's own return values say whether and how often a process has slept, not
+ * the counters of pg_sweep.  The locks are in dynamic shared memory: this part
+ * needs no preloading.
  *
  * IDENTIFICATION
- *	  test/sweep/test_sweep/test_sweep_lwlock.c
+ *	  test/lwlock/test_lwlock/tranches.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/dsm_registry.h"
 #include "storage/lwlock.h"
@@ -23,14 +23,9 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-PG_MODULE_MAGIC_EXT(
-					.name = "test_sweep_lwlock",
-					.version = "1.0"
-);
-
 #define NUM_LOCKS		1200
 
-/* So many a process may hold at once, with some to spare for others */
+/* Locks that one process may hold at once; core has room for 200 */
 #define MOST_HELD		150
 
 #define MAX_WAIT_MS		60000
@@ -38,17 +33,17 @@ PG_MODULE_MAGIC_EXT(
 typedef struct TestLocks
 {
 	int			first_tranche;
-	bool		all_held;		/* by test_sweep_lwlock_hand_over() */
-	bool		let_go;			/* it need not hold them any longer */
-	pg_atomic_uint32 taken;		/* by test_sweep_lwlock_take() */
+	bool		all_held;		/* by test_lwlock_hand_over() */
+	bool		let_go;			/* they may be released now */
+	pg_atomic_uint32 taken;		/* by test_lwlock_take() */
 	LWLockPadded locks[NUM_LOCKS];
 } TestLocks;
 
-PG_FUNCTION_INFO_V1(test_sweep_lwlock_hand_over);
-PG_FUNCTION_INFO_V1(test_sweep_lwlock_held);
-PG_FUNCTION_INFO_V1(test_sweep_lwlock_let_go);
-PG_FUNCTION_INFO_V1(test_sweep_lwlock_take);
-PG_FUNCTION_INFO_V1(test_sweep_lwlock_new_tranche);
+PG_FUNCTION_INFO_V1(test_lwlock_hand_over);
+PG_FUNCTION_INFO_V1(test_lwlock_held);
+PG_FUNCTION_INFO_V1(test_lwlock_let_go);
+PG_FUNCTION_INFO_V1(test_lwlock_take);
+PG_FUNCTION_INFO_V1(test_lwlock_new_tranche);
 
 static void
 init_locks(void *address)
@@ -61,11 +56,11 @@ init_locks(void *address)
 	{
 		int			tranche = LWLockNewTrancheId();
 
-		/* in a row, unless another library asks for one at this moment */
+		/* consecutive, unless another library asks for one at this moment */
 		if (i == 0)
 			test->first_tranche = tranche;
 		else if (tranche != test->first_tranche + i)
-			elog(ERROR, "tranches are not in a row");
+			elog(ERROR, "tranches are not consecutive");
 		LWLockInitialize(&test->locks[i].lock, tranche);
 	}
 }
@@ -78,7 +73,7 @@ attach(void)
 
 	if (test != NULL)
 		return test;
-	test = GetNamedDSMSegment("test_sweep_lwlock", sizeof(TestLocks), init_locks, &found);
+	test = GetNamedDSMSegment("test_lwlock_tranches", sizeof(TestLocks), init_locks, &found);
 	for (int i = 0; i < NUM_LOCKS; i++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
@@ -97,9 +92,10 @@ check_range(int first, int last)
 }
 
 /*
- * Wait until somebody is in the queue of a lock that we hold; if "told", also
- * until we are told to let it go.  Returns false if he has had it meanwhile, if
- * "taken" is not NULL but how often one was taken before.
+ * Wait until a process is in the queue of a lock that we hold; if "told", also
+ * until test_lwlock_let_go() is called.  "taken" is NULL or an earlier value of
+ * the counter: if that has changed, the waiter has had the lock, and the result
+ * is false.
  */
 static bool
 wait_for_waiter(TestLocks *test, LWLock *lock, bool told, const uint32 *taken)
@@ -115,7 +111,7 @@ wait_for_waiter(TestLocks *test, LWLock *lock, bool told, const uint32 *taken)
 		if (TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), MAX_WAIT_MS))
 		{
 			test->all_held = false;
-			elog(ERROR, "nobody has come for a lock, or it was not let go");
+			elog(ERROR, "no process has come for a lock, or it was not let go");
 		}
 		pg_usleep(100);
 	}
@@ -123,10 +119,10 @@ wait_for_waiter(TestLocks *test, LWLock *lock, bool told, const uint32 *taken)
 }
 
 /*
- * test_sweep_lwlock_hand_over(first, last, ms, again)
+ * test_lwlock_hand_over(first, last, ms, again)
  */
 Datum
-test_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
+test_lwlock_hand_over(PG_FUNCTION_ARGS)
 {
 	int			first = PG_GETARG_INT32(0);
 	int			last = PG_GETARG_INT32(1);
@@ -165,7 +161,7 @@ test_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
 			taken = pg_atomic_read_u32(&test->taken);
 			LWLockRelease(lock);
 
-			/* before who was woken is on a CPU */
+			/* before the woken process is on a CPU */
 			if (tries == 0 || !LWLockConditionalAcquire(lock, LW_EXCLUSIVE))
 				break;
 		}
@@ -175,29 +171,29 @@ test_sweep_lwlock_hand_over(PG_FUNCTION_ARGS)
 }
 
 /*
- * test_sweep_lwlock_held()
+ * test_lwlock_held()
  */
 Datum
-test_sweep_lwlock_held(PG_FUNCTION_ARGS)
+test_lwlock_held(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(*(volatile bool *) &attach()->all_held);
 }
 
 /*
- * test_sweep_lwlock_let_go()
+ * test_lwlock_let_go()
  */
 Datum
-test_sweep_lwlock_let_go(PG_FUNCTION_ARGS)
+test_lwlock_let_go(PG_FUNCTION_ARGS)
 {
 	attach()->let_go = true;
 	PG_RETURN_VOID();
 }
 
 /*
- * test_sweep_lwlock_take(first, last, mode, times)
+ * test_lwlock_take(first, last, mode, times)
  */
 Datum
-test_sweep_lwlock_take(PG_FUNCTION_ARGS)
+test_lwlock_take(PG_FUNCTION_ARGS)
 {
 	int			first = PG_GETARG_INT32(0);
 	int			last = PG_GETARG_INT32(1);
@@ -241,10 +237,10 @@ test_sweep_lwlock_take(PG_FUNCTION_ARGS)
 }
 
 /*
- * test_sweep_lwlock_new_tranche(name)
+ * test_lwlock_new_tranche(name)
  */
 Datum
-test_sweep_lwlock_new_tranche(PG_FUNCTION_ARGS)
+test_lwlock_new_tranche(PG_FUNCTION_ARGS)
 {
 	int			tranche = LWLockNewTrancheId();
 
