@@ -21,8 +21,8 @@ int			pgsweep_strategy = PGSWEEP_STOCK;
 int			pgsweep_batch_size = 0;
 int			pgsweep_partitions = 0;
 bool		pgsweep_balance = true;
-int			pgsweep_numa_placement = PGSWEEP_PLACEMENT_OFF;
-int			pgsweep_numa_affinity = PGSWEEP_AFFINITY_OFF;
+int			pgsweep_numa_placement = PGSWEEP_NUMA_PLACEMENT_OFF;
+int			pgsweep_numa_affinity = PGSWEEP_NUMA_AFFINITY_OFF;
 bool		pgsweep_numa_local_memory = false;
 int			pgsweep_lwlock_policy = PGSWEEP_LWLOCK_STOCK;
 int			pgsweep_lwlock_spin_tries = PGSWEEP_LWLOCK_TRIES;
@@ -32,22 +32,22 @@ int			pgsweep_numa_debug_nodes = 0;
 int			pgsweep_numa_debug_node = -1;
 
 static const struct config_enum_entry placement_options[] = {
-	{"off", PGSWEEP_PLACEMENT_OFF, false},
-	{"interleave", PGSWEEP_PLACEMENT_INTERLEAVE, false},
-	{"partition", PGSWEEP_PLACEMENT_PARTITION, false},
-	{"auto", PGSWEEP_PLACEMENT_AUTO, false},
+	{"off", PGSWEEP_NUMA_PLACEMENT_OFF, false},
+	{"interleave", PGSWEEP_NUMA_PLACEMENT_INTERLEAVE, false},
+	{"partition", PGSWEEP_NUMA_PLACEMENT_PARTITION, false},
+	{"auto", PGSWEEP_NUMA_PLACEMENT_AUTO, false},
 	{NULL, 0, false}
 };
 
 static const struct config_enum_entry affinity_options[] = {
-	{"off", PGSWEEP_AFFINITY_OFF, false},
-	{"spread", PGSWEEP_AFFINITY_SPREAD, false},
-	{"current", PGSWEEP_AFFINITY_CURRENT, false},
+	{"off", PGSWEEP_NUMA_AFFINITY_OFF, false},
+	{"spread", PGSWEEP_NUMA_AFFINITY_SPREAD, false},
+	{"current", PGSWEEP_NUMA_AFFINITY_CURRENT, false},
 	{NULL, 0, false}
 };
 
 const char *
-pgsweep_placement_name(PgSweepPlacement placement)
+pgsweep_numa_placement_name(PgSweepNumaPlacement placement)
 {
 	for (const struct config_enum_entry *option = placement_options; option->name; option++)
 		if (option->val == (int) placement)
@@ -84,7 +84,7 @@ check_proc_placement(bool wanted)
 static bool
 check_backend_affinity(int *newval, void **extra, GucSource source)
 {
-	return check_proc_placement(*newval != PGSWEEP_AFFINITY_OFF);
+	return check_proc_placement(*newval != PGSWEEP_NUMA_AFFINITY_OFF);
 }
 
 static bool
@@ -110,7 +110,7 @@ define_process_gucs(void)
 							 "Sets on which NUMA nodes new backends are bound to run.",
 							 "\"spread\" binds each to the CPUs of the next node in turn, \"current\" to those of the node that it happens to start on. Background workers are bound, too.",
 							 &pgsweep_numa_affinity,
-							 PGSWEEP_AFFINITY_OFF,
+							 PGSWEEP_NUMA_AFFINITY_OFF,
 							 affinity_options,
 							 PGC_SIGHUP,
 							 0,
@@ -201,7 +201,7 @@ define_developer_gucs(void)
 							"Pretends that the machine has so many NUMA nodes.",
 							"A process is on the node that its number modulo this is. No memory is placed. Zero asks the machine.",
 							&pgsweep_numa_debug_nodes,
-							0, 0, PGSWEEP_MAX_NODES,
+							0, 0, PGSWEEP_NUMA_MAX_NODES,
 							PGC_POSTMASTER,
 							GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);
@@ -210,7 +210,7 @@ define_developer_gucs(void)
 							"Sets the pretended NUMA node that this session is on.",
 							"-1 leaves it to pg_sweep.numa_debug_nodes, without which this has no effect.",
 							&pgsweep_numa_debug_node,
-							-1, -1, PGSWEEP_MAX_NODES - 1,
+							-1, -1, PGSWEEP_NUMA_MAX_NODES - 1,
 							PGC_SUSET,
 							GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);
@@ -261,7 +261,7 @@ pgsweep_define_gucs(void)
 							 "Sets on which NUMA nodes the shared buffers are put.",
 							 "\"interleave\" spreads them page by page over all nodes, \"partition\" puts each partition on its node, \"auto\" chooses by topology and strategy.",
 							 &pgsweep_numa_placement,
-							 PGSWEEP_PLACEMENT_OFF,
+							 PGSWEEP_NUMA_PLACEMENT_OFF,
 							 placement_options,
 							 PGC_POSTMASTER,
 							 0,

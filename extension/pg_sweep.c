@@ -37,7 +37,7 @@ pgsweep_shmem_request(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 
-	pgsweep_topology_detect(pgsweep_numa_debug_nodes);
+	pgsweep_numa_detect_topology(pgsweep_numa_debug_nodes);
 	RequestAddinShmemSpace(pgsweep_shmem_size());
 	RequestNamedLWLockTranche("pg_sweep", 1);
 }
@@ -70,7 +70,7 @@ pgsweep_shmem_startup(void)
 				 errmsg("pg_sweep cannot be loaded: another library writes out rings already")));
 
 	pgsweep_shmem_init();
-	pgsweep_place();
+	pgsweep_numa_place();
 	SetBufferReplacement(&pgsweep_replacement_routine);
 	if (pgsweep_has_lwlock_wait())
 		LWLockWait = &pgsweep_lwlock_wait_routine;

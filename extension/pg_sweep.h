@@ -163,31 +163,31 @@ typedef enum PgSweepSetBy
 } PgSweepSetBy;
 
 /* pg_sweep.numa_placement */
-typedef enum PgSweepPlacement
+typedef enum PgSweepNumaPlacement
 {
-	PGSWEEP_PLACEMENT_OFF,
-	PGSWEEP_PLACEMENT_INTERLEAVE,
-	PGSWEEP_PLACEMENT_PARTITION,
-	PGSWEEP_PLACEMENT_AUTO,
-} PgSweepPlacement;
+	PGSWEEP_NUMA_PLACEMENT_OFF,
+	PGSWEEP_NUMA_PLACEMENT_INTERLEAVE,
+	PGSWEEP_NUMA_PLACEMENT_PARTITION,
+	PGSWEEP_NUMA_PLACEMENT_AUTO,
+} PgSweepNumaPlacement;
 
 /* pg_sweep.numa_affinity */
-typedef enum PgSweepAffinity
+typedef enum PgSweepNumaAffinity
 {
-	PGSWEEP_AFFINITY_OFF,
-	PGSWEEP_AFFINITY_SPREAD,
-	PGSWEEP_AFFINITY_CURRENT,
-} PgSweepAffinity;
+	PGSWEEP_NUMA_AFFINITY_OFF,
+	PGSWEEP_NUMA_AFFINITY_SPREAD,
+	PGSWEEP_NUMA_AFFINITY_CURRENT,
+} PgSweepNumaAffinity;
 
 /* What became of pg_sweep.numa_placement; constant after start */
-typedef struct PgSweepPlacementStatus
+typedef struct PgSweepNumaPlacementStatus
 {
-	PgSweepPlacement configured;
-	PgSweepPlacement effective; /* never AUTO */
+	PgSweepNumaPlacement configured;
+	PgSweepNumaPlacement effective; /* never AUTO */
 	int			error;			/* errno of what failed, or 0 */
 	int64		usec;			/* time it took at start */
 	char		note[256];		/* why it is not what was asked for, or "" */
-} PgSweepPlacementStatus;
+} PgSweepNumaPlacementStatus;
 
 /*
  * The plan of "partitioned": where the requests of each partition go.  Written
@@ -256,11 +256,11 @@ typedef struct PgSweepShared
 	 */
 	uint64		allocations_reported;
 
-	PgSweepPlacementStatus placement;	/* constant after start */
+	PgSweepNumaPlacementStatus placement;	/* constant after start */
 
 	/* What pg_sweep_numa_residence found last; protected by lock */
 	TimestampTz resident_at;	/* 0 = never asked */
-	uint64		resident_buffers[PGSWEEP_MAX_NODES];
+	uint64		resident_buffers[PGSWEEP_NUMA_MAX_NODES];
 
 	/*
 	 * Next node to start a process on, for pg_sweep.numa_affinity.
@@ -299,12 +299,12 @@ extern PgSweepSlot *pgsweep_attach(void);
 extern void pgsweep_set_batch_configured(uint32 configured);
 extern PgSweepPartCounters *pgsweep_part_counters(const PgSweepSlot *slot);
 
-/* pins.c; only with the patch, but for pgsweep_show_pins() and pgsweep_read_pins() */
+/* pins.c; only with the patch, but for pgsweep_pins_show() and pgsweep_pins_read() */
 extern Size pgsweep_pins_shmem_size(uint32 num_slots);
 extern void pgsweep_pins_shmem_init(uint32 num_slots);
 extern void pgsweep_pins_init(void);
-extern void pgsweep_show_pins(void);
-extern bool pgsweep_read_pins(ProcNumber procno, int pid, PrivateRefCountInfo *info);
+extern void pgsweep_pins_show(void);
+extern bool pgsweep_pins_read(ProcNumber procno, int pid, PrivateRefCountInfo *info);
 
 /* state.c */
 typedef enum PgSweepState
@@ -340,7 +340,7 @@ extern bool pgsweep_numa_local_memory;
 extern int	pgsweep_numa_debug_nodes;
 extern int	pgsweep_numa_debug_node;
 extern void pgsweep_define_gucs(void);
-extern const char *pgsweep_placement_name(PgSweepPlacement placement);
+extern const char *pgsweep_numa_placement_name(PgSweepNumaPlacement placement);
 extern const char *pgsweep_option_name(PgSweepStrategyId id);
 
 /* switch.c */
@@ -353,11 +353,11 @@ extern uint64 pgsweep_allocations_total(void);
 extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
 
 /* placement.c */
-extern void pgsweep_place(void);
-#define PGSWEEP_PIECE_BLOCKS	"blocks"	/* PgSweepPiece.what of the
+extern void pgsweep_numa_place(void);
+#define PGSWEEP_NUMA_PIECE_BLOCKS	"blocks"	/* PgSweepNumaPiece.what of the
 											 * buffers themselves */
-extern PgSweepPiece *pgsweep_pieces(int *n);
-extern const char *pgsweep_kernel_hint(int error);
+extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
+extern const char *pgsweep_numa_kernel_hint(int error);
 
 #pragma GCC visibility pop
 

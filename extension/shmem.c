@@ -93,7 +93,7 @@ pgsweep_shmem_init(void)
 		memset(PgSweep, 0, main_size());
 		PgSweep->lock = &(GetNamedLWLockTranche("pg_sweep"))->lock;
 		PgSweep->num_slots = num_slots();
-		PgSweep->ncpus = pgsweep_topology.ncpus;
+		PgSweep->ncpus = pgsweep_numa_topology.ncpus;
 		PgSweep->num_partitions = pgsweep_count_partitions();
 		PgSweep->part_counters_offset = part_counters_offset();
 		PgSweep->part_counters_stride = part_counters_stride();

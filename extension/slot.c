@@ -123,6 +123,6 @@ pgsweep_attach(void)
 	pgsweep_my_slot = slot;
 	on_shmem_exit(pgsweep_detach, (Datum) 0);
 	change_backends(1, NULL);
-	pgsweep_show_pins();		/* it may never run a transaction */
+	pgsweep_pins_show();		/* it may never run a transaction */
 	return slot;
 }

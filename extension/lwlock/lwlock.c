@@ -20,10 +20,10 @@
 PgSweepLwlockShared *PgSweepLwlock = NULL;
 
 const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[] = {
-	[PGSWEEP_LWLOCK_STOCK] = &pgsweep_lwlock_stock,
-	[PGSWEEP_LWLOCK_SPIN] = &pgsweep_lwlock_spin,
-	[PGSWEEP_LWLOCK_LOCKLESS] = &pgsweep_lwlock_lockless,
-	[PGSWEEP_LWLOCK_LOCKLESS_SPIN] = &pgsweep_lwlock_lockless_spin,
+	[PGSWEEP_LWLOCK_STOCK] = &pgsweep_lwlock_stock_policy,
+	[PGSWEEP_LWLOCK_SPIN] = &pgsweep_lwlock_spin_policy,
+	[PGSWEEP_LWLOCK_LOCKLESS] = &pgsweep_lwlock_lockless_policy,
+	[PGSWEEP_LWLOCK_LOCKLESS_SPIN] = &pgsweep_lwlock_lockless_spin_policy,
 };
 
 const struct config_enum_entry pgsweep_lwlock_options[] = {
@@ -34,9 +34,9 @@ const struct config_enum_entry pgsweep_lwlock_options[] = {
 	{NULL, 0, false}
 };
 
-StaticAssertDecl(lengthof(pgsweep_lwlock_policies) == PGSWEEP_NUM_LWLOCK_POLICIES,
+StaticAssertDecl(lengthof(pgsweep_lwlock_policies) == PGSWEEP_LWLOCK_NUM_POLICIES,
 				 "pgsweep_lwlock_policies does not fit PgSweepLwlockPolicyId");
-StaticAssertDecl(lengthof(pgsweep_lwlock_options) == PGSWEEP_NUM_LWLOCK_POLICIES + 1,
+StaticAssertDecl(lengthof(pgsweep_lwlock_options) == PGSWEEP_LWLOCK_NUM_POLICIES + 1,
 				 "pgsweep_lwlock_options does not fit PgSweepLwlockPolicyId");
 
 /*

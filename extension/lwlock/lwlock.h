@@ -47,13 +47,13 @@ typedef enum PgSweepLwlockPolicyId
 	PGSWEEP_LWLOCK_LOCKLESS_SPIN,
 } PgSweepLwlockPolicyId;
 
-#define PGSWEEP_NUM_LWLOCK_POLICIES	(PGSWEEP_LWLOCK_LOCKLESS_SPIN + 1)
+#define PGSWEEP_LWLOCK_NUM_POLICIES	(PGSWEEP_LWLOCK_LOCKLESS_SPIN + 1)
 
 /* in tranche_policy[]: has none of its own */
 #define PGSWEEP_LWLOCK_DEFAULT		0xFF
 
 /* Tranche ids are uint16 in LWLock */
-#define PGSWEEP_NUM_TRANCHES		65536
+#define PGSWEEP_LWLOCK_NUM_TRANCHES		65536
 
 typedef struct PgSweepLwlockPolicy
 {
@@ -147,7 +147,7 @@ typedef struct PgSweepLwlockShared
 	 * right one at any moment.  Written under PgSweep->lock.
 	 */
 	uint8		default_policy;
-	uint8		tranche_policy[PGSWEEP_NUM_TRANCHES];
+	uint8		tranche_policy[PGSWEEP_LWLOCK_NUM_TRANCHES];
 
 	/* Constant after start */
 	uint32		num_slots;
@@ -180,21 +180,21 @@ extern const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[];
 extern const struct config_enum_entry pgsweep_lwlock_options[];
 
 /* the policies, each in a file of its name */
-extern const PgSweepLwlockPolicy pgsweep_lwlock_stock;
-extern const PgSweepLwlockPolicy pgsweep_lwlock_spin;
-extern const PgSweepLwlockPolicy pgsweep_lwlock_lockless;
-extern const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin;
+extern const PgSweepLwlockPolicy pgsweep_lwlock_stock_policy;
+extern const PgSweepLwlockPolicy pgsweep_lwlock_spin_policy;
+extern const PgSweepLwlockPolicy pgsweep_lwlock_lockless_policy;
+extern const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin_policy;
 
 /* tries.c */
-extern bool pgsweep_try_for_a_while(LWLock *lock, LWLockMode mode);
-extern bool pgsweep_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval);
+extern bool pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode);
+extern bool pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval);
 
 /* queue.c */
-extern uint8 pgsweep_waitmode(LWLockMode mode, bool woken, bool overdue);
-extern LWLockWaitStep pgsweep_acquire_or_queue(LWLock *lock, LWLockMode mode,
+extern uint8 pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue);
+extern LWLockWaitStep pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode,
 											   uint8 waitmode, bool reserve);
-extern LWLockWaitStep pgsweep_queue_for_var(LWLock *lock);
-extern LWLockWakeStep pgsweep_lock_list_or_leave(LWLock *lock);
+extern LWLockWaitStep pgsweep_lwlock_queue_for_var(LWLock *lock);
+extern LWLockWakeStep pgsweep_lwlock_lock_list_or_leave(LWLock *lock);
 
 /*
  * counts.c.  The first two are called by the waiting process, anywhere; the
@@ -206,7 +206,7 @@ extern int	pgsweep_lwlock_sum(PgSweepLwlockEntry *totals);
 extern void pgsweep_lwlock_reset(void);
 
 /* settings.c */
-extern const char *pgsweep_tranche_name(uint16 tranche);
+extern const char *pgsweep_lwlock_tranche_name(uint16 tranche);
 extern PgSweepLwlockPolicyId pgsweep_lwlock_policy_of(uint16 tranche);
 extern PgSweepLwlockPolicyId pgsweep_lwlock_set_default(PgSweepLwlockPolicyId policy,
 														bool by_reload);

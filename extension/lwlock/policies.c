@@ -58,7 +58,7 @@ pgsweep_lwlock_shmem_init(PgSweepLwlockShared *shared, uint32 num_slots)
  * NULL if this process does not know the tranche.
  */
 const char *
-pgsweep_tranche_name(uint16 tranche)
+pgsweep_lwlock_tranche_name(uint16 tranche)
 {
 	const char *name = GetLWLockIdentifier(PG_WAIT_LWLOCK, tranche);
 
@@ -114,9 +114,9 @@ pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
 	bool		found = false;
 
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
-	for (int id = 0; id < PGSWEEP_NUM_TRANCHES; id++)
+	for (int id = 0; id < PGSWEEP_LWLOCK_NUM_TRANCHES; id++)
 	{
-		const char *name = pgsweep_tranche_name(id);
+		const char *name = pgsweep_lwlock_tranche_name(id);
 
 		if (name == NULL || strcmp(name, tranche) != 0)
 			continue;

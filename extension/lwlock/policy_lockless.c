@@ -15,25 +15,25 @@
 static LWLockWaitStep
 lockless_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
-	return pgsweep_acquire_or_queue(lock, mode, pgsweep_waitmode(mode, woken, overdue), overdue);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, pgsweep_lwlock_waitmode(mode, woken, overdue), overdue);
 }
 
 static LWLockWaitStep
 lockless_acquire_or_wait(LWLock *lock, LWLockMode mode)
 {
-	return pgsweep_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
 }
 
 static LWLockWaitStep
 lockless_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
-	return pgsweep_queue_for_var(lock);
+	return pgsweep_lwlock_queue_for_var(lock);
 }
 
-const PgSweepLwlockPolicy pgsweep_lwlock_lockless = {
+const PgSweepLwlockPolicy pgsweep_lwlock_lockless_policy = {
 	.name = "lockless",
 	.acquire = lockless_acquire,
 	.acquire_or_wait = lockless_acquire_or_wait,
 	.wait_for_var = lockless_wait_for_var,
-	.wake = pgsweep_lock_list_or_leave,
+	.wake = pgsweep_lwlock_lock_list_or_leave,
 };

@@ -16,31 +16,31 @@
 static LWLockWaitStep
 lockless_spin_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
-	if (!overdue && pgsweep_try_for_a_while(lock, mode))
+	if (!overdue && pgsweep_lwlock_try_for_a_while(lock, mode))
 		return LW_STEP_DONE;
-	return pgsweep_acquire_or_queue(lock, mode, pgsweep_waitmode(mode, woken, overdue), overdue);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, pgsweep_lwlock_waitmode(mode, woken, overdue), overdue);
 }
 
 static LWLockWaitStep
 lockless_spin_acquire_or_wait(LWLock *lock, LWLockMode mode)
 {
-	if (pgsweep_try_for_a_while(lock, mode))
+	if (pgsweep_lwlock_try_for_a_while(lock, mode))
 		return LW_STEP_DONE;
-	return pgsweep_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
 }
 
 static LWLockWaitStep
 lockless_spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
-	if (pgsweep_watch_for_a_while(lock, valptr, oldval))
+	if (pgsweep_lwlock_watch_for_a_while(lock, valptr, oldval))
 		return LW_STEP_DONE;
-	return pgsweep_queue_for_var(lock);
+	return pgsweep_lwlock_queue_for_var(lock);
 }
 
-const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin = {
+const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin_policy = {
 	.name = "lockless_spin",
 	.acquire = lockless_spin_acquire,
 	.acquire_or_wait = lockless_spin_acquire_or_wait,
 	.wait_for_var = lockless_spin_wait_for_var,
-	.wake = pgsweep_lock_list_or_leave,
+	.wake = pgsweep_lwlock_lock_list_or_leave,
 };

@@ -20,26 +20,26 @@
 static LWLockWaitStep
 spin_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
-	if (!overdue && pgsweep_try_for_a_while(lock, mode))
+	if (!overdue && pgsweep_lwlock_try_for_a_while(lock, mode))
 		return LW_STEP_DONE;
-	if (pgsweep_waitmode(mode, woken, overdue) & LW_WAIT_FRONT)
-		return pgsweep_acquire_or_queue(lock, mode, mode | LW_WAIT_FRONT, overdue);
+	if (pgsweep_lwlock_waitmode(mode, woken, overdue) & LW_WAIT_FRONT)
+		return pgsweep_lwlock_acquire_or_queue(lock, mode, mode | LW_WAIT_FRONT, overdue);
 	return LW_STEP_CORE;
 }
 
 static LWLockWaitStep
 spin_acquire_or_wait(LWLock *lock, LWLockMode mode)
 {
-	return pgsweep_try_for_a_while(lock, mode) ? LW_STEP_DONE : LW_STEP_CORE;
+	return pgsweep_lwlock_try_for_a_while(lock, mode) ? LW_STEP_DONE : LW_STEP_CORE;
 }
 
 static LWLockWaitStep
 spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
-	return pgsweep_watch_for_a_while(lock, valptr, oldval) ? LW_STEP_DONE : LW_STEP_CORE;
+	return pgsweep_lwlock_watch_for_a_while(lock, valptr, oldval) ? LW_STEP_DONE : LW_STEP_CORE;
 }
 
-const PgSweepLwlockPolicy pgsweep_lwlock_spin = {
+const PgSweepLwlockPolicy pgsweep_lwlock_spin_policy = {
 	.name = "spin",
 	.acquire = spin_acquire,
 	.acquire_or_wait = spin_acquire_or_wait,

@@ -15,6 +15,6 @@
 
 #include "lwlock/lwlock.h"
 
-const PgSweepLwlockPolicy pgsweep_lwlock_stock = {
+const PgSweepLwlockPolicy pgsweep_lwlock_stock_policy = {
 	.name = "stock",
 };

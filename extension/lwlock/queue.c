@@ -21,7 +21,7 @@
  *	   LWLockAcquire(), a full barrier, after which LW_WAIT_GRANTED is read;
  *	4. core has set LW_FLAG_RELEASE_OK, and tries once unless it was given the
  *	   lock; having failed, 1 again, now perhaps to the front of the queue
- *	   (pgsweep_waitmode()).
+ *	   (pgsweep_lwlock_waitmode()).
  *
  * Why no wake-up is lost: step 2 proves that somebody held the lock, or that it
  * was reserved, when we were in the queue.  His release is the next change of
@@ -55,7 +55,7 @@
  * wherever they are, and exclusive ones would always find others before them.
  */
 uint8
-pgsweep_waitmode(LWLockMode mode, bool woken, bool overdue)
+pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue)
 {
 	return overdue || (woken && mode == LW_EXCLUSIVE) ? mode | LW_WAIT_FRONT : mode;
 }
@@ -66,7 +66,7 @@ pgsweep_waitmode(LWLockMode mode, bool woken, bool overdue)
  * with LW_WAIT_FRONT only.
  */
 LWLockWaitStep
-pgsweep_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool reserve)
+pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool reserve)
 {
 	const uint64 taken = mode == LW_EXCLUSIVE ?
 		LW_LOCK_MASK | LW_FLAG_RESERVED :
@@ -106,7 +106,7 @@ pgsweep_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool res
  * at it again (core does).
  */
 LWLockWaitStep
-pgsweep_queue_for_var(LWLock *lock)
+pgsweep_lwlock_queue_for_var(LWLock *lock)
 {
 	uint64		state;
 
@@ -128,7 +128,7 @@ pgsweep_queue_for_var(LWLock *lock)
  * Lock the wait list in order to wake, or leave that to who has it locked.
  */
 LWLockWakeStep
-pgsweep_lock_list_or_leave(LWLock *lock)
+pgsweep_lwlock_lock_list_or_leave(LWLock *lock)
 {
 	uint64		state = pg_atomic_read_u64(LWLockState(lock));
 

@@ -86,7 +86,7 @@ learn(TryBound *bound, int tries, bool success)
  * Returns true if the lock was acquired.
  */
 bool
-pgsweep_try_for_a_while(LWLock *lock, LWLockMode mode)
+pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode)
 {
 	const uint64 taken = mode == LW_EXCLUSIVE ? LW_LOCK_MASK : LW_VAL_EXCLUSIVE;
 	TryBound   *bound = &bounds[lock->tranche % NUM_BOUNDS];
@@ -125,7 +125,7 @@ pgsweep_try_for_a_while(LWLock *lock, LWLockMode mode)
  * with another value than oldval.
  */
 bool
-pgsweep_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
+pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
 	TryBound   *bound = &bounds[lock->tranche % NUM_BOUNDS];
 	int			allowed = tries_allowed(bound);

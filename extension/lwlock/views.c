@@ -106,7 +106,7 @@ store_row(FunctionCallInfo fcinfo, Row *row)
 static const char *
 shown_name(uint16 tranche)
 {
-	const char *name = pgsweep_tranche_name(tranche);
+	const char *name = pgsweep_lwlock_tranche_name(tranche);
 
 	return name ? name : UNKNOWN_TRANCHE;
 }
@@ -312,16 +312,16 @@ pg_sweep_get_lwlock_policies(PG_FUNCTION_ARGS)
 	if (PgSweepLwlock == NULL)
 		return (Datum) 0;
 
-	rows = palloc_array(PolicyRow, PGSWEEP_NUM_TRANCHES);
+	rows = palloc_array(PolicyRow, PGSWEEP_LWLOCK_NUM_TRANCHES);
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
 	default_policy = PgSweepLwlock->default_policy;
-	for (int id = 0; id < PGSWEEP_NUM_TRANCHES; id++)
+	for (int id = 0; id < PGSWEEP_LWLOCK_NUM_TRANCHES; id++)
 	{
 		PolicyRow  *row = &rows[nrows];
 
 		row->own = PgSweepLwlock->tranche_policy[id] != PGSWEEP_LWLOCK_DEFAULT;
-		if (!row->own && pgsweep_tranche_name(id) == NULL)
+		if (!row->own && pgsweep_lwlock_tranche_name(id) == NULL)
 			continue;
 		row->tranche = shown_name(id);
 		row->policy = pgsweep_lwlock_policy_of(id);

@@ -39,7 +39,7 @@
 /*
  * PGPROCs to look at for one of the right node.  As many as may be, and no
  * more, since it is done under a spinlock that every start and end of a process
- * takes: with the lists in the order that pgsweep_spread_procs() makes, a few
+ * takes: with the lists in the order that pgsweep_numa_spread_procs() makes, a few
  * are enough.
  */
 #define PROCS_LOOKED_AT		64
@@ -56,24 +56,24 @@ static uint32 my_node = 0;
 static void
 spread_free_list(dlist_head *list)
 {
-	dlist_head	of_node[PGSWEEP_MAX_NODES];
+	dlist_head	of_node[PGSWEEP_NUMA_MAX_NODES];
 	bool		more = true;
 
-	for (uint32 node = 0; node < pgsweep_topology.nnodes; node++)
+	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
 		dlist_init(&of_node[node]);
 
 	while (!dlist_is_empty(list))
 	{
 		PGPROC	   *proc = dlist_container(PGPROC, links, dlist_pop_head_node(list));
 
-		dlist_push_tail(&of_node[pgsweep_proc_node(GetNumberFromPGProc(proc))],
+		dlist_push_tail(&of_node[pgsweep_numa_proc_node(GetNumberFromPGProc(proc))],
 						&proc->links);
 	}
 
 	while (more)
 	{
 		more = false;
-		for (uint32 node = 0; node < pgsweep_topology.nnodes; node++)
+		for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
 			if (!dlist_is_empty(&of_node[node]))
 			{
 				dlist_push_tail(list, dlist_pop_head_node(&of_node[node]));
@@ -83,10 +83,10 @@ spread_free_list(dlist_head *list)
 }
 
 void
-pgsweep_spread_procs(void)
+pgsweep_numa_spread_procs(void)
 {
 	/* in the order of InitProcGlobal() */
-	const int	kinds[PGSWEEP_PROC_KINDS] = {
+	const int	kinds[PGSWEEP_NUMA_PROC_KINDS] = {
 		MaxConnections,
 		autovacuum_worker_slots + NUM_SPECIAL_WORKER_PROCS,
 		max_worker_processes,
@@ -102,9 +102,9 @@ pgsweep_spread_procs(void)
 	/* again after a crash: the numbers are the same */
 	if (proc_node == NULL)
 		proc_node = MemoryContextAlloc(TopMemoryContext, total);
-	for (int kind = 0; kind < PGSWEEP_PROC_KINDS; kind++)
+	for (int kind = 0; kind < PGSWEEP_NUMA_PROC_KINDS; kind++)
 		for (int i = 0; i < kinds[kind]; i++)
-			proc_node[procno++] = (uint64) i * pgsweep_topology.nnodes / kinds[kind];
+			proc_node[procno++] = (uint64) i * pgsweep_numa_topology.nnodes / kinds[kind];
 	Assert(procno == total);
 
 	spread_free_list(&ProcGlobal->freeProcs);
@@ -114,7 +114,7 @@ pgsweep_spread_procs(void)
 }
 
 uint32
-pgsweep_proc_node(int procno)
+pgsweep_numa_proc_node(int procno)
 {
 	return proc_node[procno];
 }
@@ -134,18 +134,18 @@ may_bind(void)
 static uint32
 node_to_run_on(void)
 {
-	if (pgsweep_numa_affinity == PGSWEEP_AFFINITY_SPREAD && may_bind())
+	if (pgsweep_numa_affinity == PGSWEEP_NUMA_AFFINITY_SPREAD && may_bind())
 	{
 		/* some node has a CPU */
-		for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
+		for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
 		{
-			uint32		node = PgSweep->next_node++ % pgsweep_topology.nnodes;
+			uint32		node = PgSweep->next_node++ % pgsweep_numa_topology.nnodes;
 
-			if (pgsweep_topology.node_cpus[node] > 0)
+			if (pgsweep_numa_topology.node_cpus[node] > 0)
 				return node;
 		}
 	}
-	return pgsweep_topology.cpu_node[pgsweep_current_cpu()];
+	return pgsweep_numa_topology.cpu_node[pgsweep_numa_current_cpu()];
 }
 
 /*
@@ -158,18 +158,18 @@ choose_proc(dlist_head *freelist)
 	dlist_iter	iter;
 	int			looks = 0;
 
-	if (pgsweep_topology.nnodes == 1)
+	if (pgsweep_numa_topology.nnodes == 1)
 		return first;
 
 	my_node = node_to_run_on();
-	if (PgSweep->placement.effective != PGSWEEP_PLACEMENT_PARTITION || proc_node == NULL)
+	if (PgSweep->placement.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION || proc_node == NULL)
 		return first;
 
 	dlist_foreach(iter, freelist)
 	{
 		PGPROC	   *proc = dlist_container(PGPROC, links, iter.cur);
 
-		if (pgsweep_proc_node(GetNumberFromPGProc(proc)) == my_node)
+		if (pgsweep_numa_proc_node(GetNumberFromPGProc(proc)) == my_node)
 			return proc;
 		if (++looks == PROCS_LOOKED_AT)
 			break;
@@ -191,7 +191,7 @@ report_failure(const char *call)
 	errno = save_errno;
 	ereport(first ? LOG : DEBUG1,
 			(errmsg("pg_sweep could not bind a process to NUMA node %d: %s: %m",
-					pgsweep_topology.node_id[my_node], call),
+					pgsweep_numa_topology.node_id[my_node], call),
 			 errdetail("Processes go on without; this is reported once.")));
 }
 
@@ -206,7 +206,7 @@ bind_to_cpus(uint32 node)
 	union
 	{
 		cpu_set_t	set;
-		char		space[CPU_ALLOC_SIZE(PGSWEEP_MAX_CPUS)];
+		char		space[CPU_ALLOC_SIZE(PGSWEEP_NUMA_MAX_CPUS)];
 	}			cpus;
 	uint32		left = 0;
 
@@ -215,11 +215,11 @@ bind_to_cpus(uint32 node)
 		report_failure("sched_getaffinity");
 		return;
 	}
-	for (uint32 cpu = 0; cpu < PGSWEEP_MAX_CPUS; cpu++)
+	for (uint32 cpu = 0; cpu < PGSWEEP_NUMA_MAX_CPUS; cpu++)
 	{
 		if (!CPU_ISSET_S(cpu, sizeof(cpus), &cpus.set))
 			continue;
-		if (cpu < pgsweep_topology.cpu_limit && pgsweep_topology.cpu_node[cpu] == node)
+		if (cpu < pgsweep_numa_topology.cpu_limit && pgsweep_numa_topology.cpu_node[cpu] == node)
 			left++;
 		else
 			CPU_CLR_S(cpu, sizeof(cpus), &cpus.set);
@@ -247,14 +247,14 @@ bind_to_cpus(uint32 node)
 static void
 proc_started(void)
 {
-	if (pgsweep_topology.nnodes == 1 || !may_bind())
+	if (pgsweep_numa_topology.nnodes == 1 || !may_bind())
 		return;
 
-	if (pgsweep_numa_affinity != PGSWEEP_AFFINITY_OFF)
+	if (pgsweep_numa_affinity != PGSWEEP_NUMA_AFFINITY_OFF)
 		bind_to_cpus(my_node);
 
 #ifdef USE_LIBNUMA
-	if (pgsweep_numa_local_memory && !pgsweep_topology.faked &&
+	if (pgsweep_numa_local_memory && !pgsweep_numa_topology.faked &&
 		set_mempolicy(MPOL_LOCAL, NULL, 0) != 0)
 		report_failure("set_mempolicy");
 #endif
@@ -266,7 +266,7 @@ static const ProcPlacementRoutine proc_placement_routine = {
 };
 
 bool
-pgsweep_install_proc_placement(void)
+pgsweep_numa_install_proc_placement(void)
 {
 	if (!pgsweep_has_proc_placement())
 		return false;

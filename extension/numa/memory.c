@@ -38,7 +38,7 @@
  * Core's pg_get_shmem_pagesize() is for children only.
  */
 Size
-pgsweep_shmem_page_size(void)
+pgsweep_numa_shmem_page_size(void)
 {
 	Size		size = sysconf(_SC_PAGESIZE);
 
@@ -48,7 +48,7 @@ pgsweep_shmem_page_size(void)
 }
 
 char *
-pgsweep_whole_pages(const PgSweepPiece *piece, Size page_size, uint64 *npages)
+pgsweep_numa_whole_pages(const PgSweepNumaPiece *piece, Size page_size, uint64 *npages)
 {
 	char	   *start = (char *) TYPEALIGN(page_size, piece->start);
 	char	   *end = (char *) TYPEALIGN_DOWN(page_size, piece->start + piece->size);
@@ -66,41 +66,41 @@ pgsweep_whole_pages(const PgSweepPiece *piece, Size page_size, uint64 *npages)
 
 typedef struct NodeMask
 {
-	unsigned long bits[PGSWEEP_MAX_NODE_IDS / MASK_BITS];
+	unsigned long bits[PGSWEEP_NUMA_MAX_NODE_IDS / MASK_BITS];
 } NodeMask;
 
 static void
 add_node(NodeMask *mask, int node)
 {
-	int			id = pgsweep_topology.node_id[node];
+	int			id = pgsweep_numa_topology.node_id[node];
 
-	Assert(id >= 0 && id < PGSWEEP_MAX_NODE_IDS);
+	Assert(id >= 0 && id < PGSWEEP_NUMA_MAX_NODE_IDS);
 	mask->bits[id / MASK_BITS] |= 1UL << (id % MASK_BITS);
 }
 
 int
-pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
+pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 {
 	NodeMask	mask = {0};
 	int			mode;
 	uint64		npages;
-	char	   *start = pgsweep_whole_pages(piece, page_size, &npages);
+	char	   *start = pgsweep_numa_whole_pages(piece, page_size, &npages);
 
 	if (npages == 0)
 		return 0;
 
 	switch (piece->node)
 	{
-		case PGSWEEP_NODE_DEFAULT:
+		case PGSWEEP_NUMA_NODE_DEFAULT:
 			mode = MPOL_DEFAULT;
 			break;
-		case PGSWEEP_NODE_INTERLEAVED:
+		case PGSWEEP_NUMA_NODE_INTERLEAVED:
 			mode = MPOL_INTERLEAVE;
-			for (int node = 0; node < pgsweep_topology.nnodes; node++)
+			for (int node = 0; node < pgsweep_numa_topology.nnodes; node++)
 				add_node(&mask, node);
 			break;
 		default:
-			Assert(piece->node >= 0 && piece->node < pgsweep_topology.nnodes);
+			Assert(piece->node >= 0 && piece->node < pgsweep_numa_topology.nnodes);
 			mode = MPOL_PREFERRED;
 			add_node(&mask, piece->node);
 			break;
@@ -109,7 +109,7 @@ pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
 	/* the kernel takes one bit less than it is told */
 	if (mbind(start, npages * page_size, mode,
 			  mode == MPOL_DEFAULT ? NULL : mask.bits,
-			  mode == MPOL_DEFAULT ? 0 : PGSWEEP_MAX_NODE_IDS + 1,
+			  mode == MPOL_DEFAULT ? 0 : PGSWEEP_NUMA_MAX_NODE_IDS + 1,
 			  piece->touched ? MPOL_MF_MOVE : 0) != 0)
 		return errno;
 	return 0;
@@ -120,7 +120,7 @@ pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
  * their addresses.  Returns their number, or -1 with errno set.
  */
 static int
-map_existing_pages(const PgSweepPiece *piece, char *start, int npages,
+map_existing_pages(const PgSweepNumaPiece *piece, char *start, int npages,
 				   Size page_size, void **pages)
 {
 	bool		huge = page_size > sysconf(_SC_PAGESIZE);
@@ -145,13 +145,13 @@ map_existing_pages(const PgSweepPiece *piece, char *start, int npages,
 }
 
 int
-pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
-					uint64 on_node[PGSWEEP_MAX_NODE_IDS], uint64 *untouched)
+pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
+					uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
 {
 	void	   *pages[QUERY_PAGES];
 	int			status[QUERY_PAGES];
 	uint64		npages;
-	char	   *start = pgsweep_whole_pages(piece, page_size, &npages);
+	char	   *start = pgsweep_numa_whole_pages(piece, page_size, &npages);
 
 	for (uint64 done = 0; done < npages; done += QUERY_PAGES)
 	{
@@ -170,7 +170,7 @@ pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
 		for (int i = 0; i < existing; i++)
 		{
 			/* negative: swapped out since it was read */
-			if (status[i] >= 0 && status[i] < PGSWEEP_MAX_NODE_IDS)
+			if (status[i] >= 0 && status[i] < PGSWEEP_NUMA_MAX_NODE_IDS)
 				on_node[status[i]]++;
 			else
 				(*untouched)++;
@@ -182,14 +182,14 @@ pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
 #else							/* !USE_LIBNUMA */
 
 int
-pgsweep_place_piece(const PgSweepPiece *piece, Size page_size)
+pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 {
 	return ENOSYS;
 }
 
 int
-pgsweep_query_piece(const PgSweepPiece *piece, Size page_size,
-					uint64 on_node[PGSWEEP_MAX_NODE_IDS], uint64 *untouched)
+pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
+					uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
 {
 	return ENOSYS;
 }

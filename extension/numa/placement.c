@@ -82,12 +82,12 @@ cut_array(const PlacedArray *array, int i, Size page_size)
 /*
  * The elements first .. end - 1.
  */
-static PgSweepPiece *
-add_piece(PgSweepPiece *pieces, int *n, const PlacedArray *array,
+static PgSweepNumaPiece *
+add_piece(PgSweepNumaPiece *pieces, int *n, const PlacedArray *array,
 		  int owner, int node, int first, int end)
 {
-	PgSweepPiece *piece = &pieces[(*n)++];
-	Size		page_size = pgsweep_shmem_page_size();
+	PgSweepNumaPiece *piece = &pieces[(*n)++];
+	Size		page_size = pgsweep_numa_shmem_page_size();
 
 	piece->what = array->what;
 	piece->owner = owner;
@@ -100,9 +100,9 @@ add_piece(PgSweepPiece *pieces, int *n, const PlacedArray *array,
 }
 
 static void
-add_buffers(PgSweepPiece *pieces, int *n, int owner, int node, int first, int end)
+add_buffers(PgSweepNumaPiece *pieces, int *n, int owner, int node, int first, int end)
 {
-	const PlacedArray blocks = {PGSWEEP_PIECE_BLOCKS, BufferBlocks, BLCKSZ, NBuffers, false};
+	const PlacedArray blocks = {PGSWEEP_NUMA_PIECE_BLOCKS, BufferBlocks, BLCKSZ, NBuffers, false};
 	const PlacedArray descriptors = {"descriptors", (char *) BufferDescriptors,
 	sizeof(BufferDescPadded), NBuffers, true};
 
@@ -120,7 +120,7 @@ num_procs(void)
  * The PGPROCs first .. end - 1.
  */
 static void
-add_procs(PgSweepPiece *pieces, int *n, int node, int first, int end)
+add_procs(PgSweepNumaPiece *pieces, int *n, int node, int first, int end)
 {
 	const PGPROC *p = ProcGlobal->allProcs;
 	const PlacedArray procs = {"procs", (char *) p, sizeof(PGPROC), num_procs(), true};
@@ -132,44 +132,44 @@ add_procs(PgSweepPiece *pieces, int *n, int node, int first, int end)
 }
 
 /* Two for each partition, and two for each run of PGPROCs of a node */
-#define MAX_PIECES	(2 * PGSWEEP_MAX_PARTITIONS + 2 * PGSWEEP_PROC_KINDS * PGSWEEP_MAX_NODES)
+#define MAX_PIECES	(2 * PGSWEEP_MAX_PARTITIONS + 2 * PGSWEEP_NUMA_PROC_KINDS * PGSWEEP_NUMA_MAX_NODES)
 
 /*
  * All pieces, each with the node that it is meant for under this placement.
  * Buffers are told apart by partition under any, but for "interleave" when it is
  * put into force (whole): pages go round over partitions, too.
  */
-static PgSweepPiece *
-make_pieces(PgSweepPlacement placement, bool whole, int *n)
+static PgSweepNumaPiece *
+make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
 {
-	PgSweepPiece *pieces = palloc(MAX_PIECES * sizeof(PgSweepPiece));
+	PgSweepNumaPiece *pieces = palloc(MAX_PIECES * sizeof(PgSweepNumaPiece));
 	int			first = 0;
 
 	*n = 0;
 	if (whole)
-		add_buffers(pieces, n, -1, PGSWEEP_NODE_INTERLEAVED, 0, NBuffers);
+		add_buffers(pieces, n, -1, PGSWEEP_NUMA_NODE_INTERLEAVED, 0, NBuffers);
 	for (uint32 i = 0; !whole && i < PgSweep->num_partitions; i++)
 	{
 		PgSweepPartition *part = &PgSweep->parts[i];
 
 		add_buffers(pieces, n, i,
-					placement == PGSWEEP_PLACEMENT_PARTITION ? part->node :
-					placement == PGSWEEP_PLACEMENT_INTERLEAVE ? PGSWEEP_NODE_INTERLEAVED :
-					PGSWEEP_NODE_DEFAULT,
+					placement == PGSWEEP_NUMA_PLACEMENT_PARTITION ? part->node :
+					placement == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE ? PGSWEEP_NUMA_NODE_INTERLEAVED :
+					PGSWEEP_NUMA_NODE_DEFAULT,
 					part->first_buffer, part->first_buffer + part->num_buffers);
 	}
 
-	if (placement == PGSWEEP_PLACEMENT_PARTITION && procs_divided)
+	if (placement == PGSWEEP_NUMA_PLACEMENT_PARTITION && procs_divided)
 	{
 		for (int i = 1; i <= num_procs(); i++)
-			if (i == num_procs() || pgsweep_proc_node(i) != pgsweep_proc_node(first))
+			if (i == num_procs() || pgsweep_numa_proc_node(i) != pgsweep_numa_proc_node(first))
 			{
-				add_procs(pieces, n, pgsweep_proc_node(first), first, i);
+				add_procs(pieces, n, pgsweep_numa_proc_node(first), first, i);
 				first = i;
 			}
 	}
 	else
-		add_procs(pieces, n, PGSWEEP_NODE_DEFAULT, 0, num_procs());
+		add_procs(pieces, n, PGSWEEP_NUMA_NODE_DEFAULT, 0, num_procs());
 
 	Assert(*n <= MAX_PIECES);
 	return pieces;
@@ -178,8 +178,8 @@ make_pieces(PgSweepPlacement placement, bool whole, int *n)
 /*
  * The pieces as they are meant to be now.
  */
-PgSweepPiece *
-pgsweep_pieces(int *n)
+PgSweepNumaPiece *
+pgsweep_numa_pieces(int *n)
 {
 	return make_pieces(PgSweep->placement.effective, false, n);
 }
@@ -188,13 +188,13 @@ pgsweep_pieces(int *n)
  * What pg_sweep.numa_placement comes to on this machine.  If that is less than
  * was asked for, the note says why.
  */
-static PgSweepPlacement
-resolve_placement(PgSweepPlacementStatus *status)
+static PgSweepNumaPlacement
+resolve_placement(PgSweepNumaPlacementStatus *status)
 {
-	const PgSweepTopology *t = &pgsweep_topology;
+	const PgSweepNumaTopology *t = &pgsweep_numa_topology;
 
-	if (status->configured == PGSWEEP_PLACEMENT_OFF)
-		return PGSWEEP_PLACEMENT_OFF;
+	if (status->configured == PGSWEEP_NUMA_PLACEMENT_OFF)
+		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
 	/* that "auto" does nothing on one node is not worth a note */
 	if (t->faked)
@@ -202,23 +202,23 @@ resolve_placement(PgSweepPlacementStatus *status)
 				sizeof(status->note));
 	else if (t->nnodes == 1 && t->note[0] != '\0')
 		strlcpy(status->note, t->note, sizeof(status->note));
-	else if (t->nnodes == 1 && status->configured != PGSWEEP_PLACEMENT_AUTO)
+	else if (t->nnodes == 1 && status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
 		strlcpy(status->note, "the machine has one NUMA node", sizeof(status->note));
 	if (t->faked || t->nnodes == 1)
-		return PGSWEEP_PLACEMENT_OFF;
+		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
-	if (status->configured != PGSWEEP_PLACEMENT_AUTO)
+	if (status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
 		return status->configured;
 	if (PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active)) == PGSWEEP_PARTITIONED)
-		return PGSWEEP_PLACEMENT_PARTITION;
-	return PGSWEEP_PLACEMENT_INTERLEAVE;
+		return PGSWEEP_NUMA_PLACEMENT_PARTITION;
+	return PGSWEEP_NUMA_PLACEMENT_INTERLEAVE;
 }
 
 /*
  * What one can do about an error of the system calls for NUMA, or NULL.
  */
 const char *
-pgsweep_kernel_hint(int error)
+pgsweep_numa_kernel_hint(int error)
 {
 	switch (error)
 	{
@@ -239,7 +239,7 @@ pgsweep_kernel_hint(int error)
  * pages.  Returns 0 or errno.
  */
 static int
-place_pieces(PgSweepPiece *pieces, int n, Size page_size,
+place_pieces(PgSweepNumaPiece *pieces, int n, Size page_size,
 			 uint64 *buffer_bytes, uint64 *other_bytes)
 {
 	for (int i = 0; i < n; i++)
@@ -247,22 +247,22 @@ place_pieces(PgSweepPiece *pieces, int n, Size page_size,
 		uint64		npages;
 		int			error;
 
-		if (pieces[i].node == PGSWEEP_NODE_DEFAULT)
+		if (pieces[i].node == PGSWEEP_NUMA_NODE_DEFAULT)
 			continue;
-		error = pgsweep_place_piece(&pieces[i], page_size);
+		error = pgsweep_numa_place_piece(&pieces[i], page_size);
 		if (error != 0)
 		{
 			/* what has been moved stays there, but nothing more goes there */
 			for (int k = 0; k < i; k++)
 			{
-				pieces[k].node = PGSWEEP_NODE_DEFAULT;
+				pieces[k].node = PGSWEEP_NUMA_NODE_DEFAULT;
 				pieces[k].touched = false;
-				(void) pgsweep_place_piece(&pieces[k], page_size);
+				(void) pgsweep_numa_place_piece(&pieces[k], page_size);
 			}
 			return error;
 		}
 
-		(void) pgsweep_whole_pages(&pieces[i], page_size, &npages);
+		(void) pgsweep_numa_whole_pages(&pieces[i], page_size, &npages);
 		*(pieces[i].touched ? other_bytes : buffer_bytes) += npages * page_size;
 	}
 	return 0;
@@ -273,7 +273,7 @@ place_pieces(PgSweepPiece *pieces, int n, Size page_size,
  * divided would not be found again.
  */
 static void
-divide_procs(PgSweepPlacementStatus *status)
+divide_procs(PgSweepNumaPlacementStatus *status)
 {
 	if (!procs_hooked)
 	{
@@ -282,17 +282,17 @@ divide_procs(PgSweepPlacementStatus *status)
 				 pgsweep_proc_placement_note());
 		return;
 	}
-	pgsweep_spread_procs();
+	pgsweep_numa_spread_procs();
 	procs_divided = true;
 }
 
 static void
-report_placement(const PgSweepPlacementStatus *status, Size page_size,
+report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 				 uint64 buffer_bytes, uint64 other_bytes)
 {
 	if (status->error != 0)
 	{
-		const char *hint = pgsweep_kernel_hint(status->error);
+		const char *hint = pgsweep_numa_kernel_hint(status->error);
 
 		errno = status->error;
 		ereport(WARNING,
@@ -300,23 +300,23 @@ report_placement(const PgSweepPlacementStatus *status, Size page_size,
 				 errdetail("The server goes on as with pg_sweep.numa_placement = off."),
 				 hint ? errhint("%s", hint) : 0));
 	}
-	else if (status->effective == PGSWEEP_PLACEMENT_OFF)
+	else if (status->effective == PGSWEEP_NUMA_PLACEMENT_OFF)
 	{
 		/* that there really is one node only is no reason to warn */
-		bool		forbidden = pgsweep_topology.note[0] != '\0' &&
-			status->configured != PGSWEEP_PLACEMENT_AUTO;
+		bool		forbidden = pgsweep_numa_topology.note[0] != '\0' &&
+			status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO;
 
 		if (status->note[0] != '\0')
 			ereport(forbidden ? WARNING : LOG,
 					(errmsg("pg_sweep.numa_placement = %s has no effect: %s",
-							pgsweep_placement_name(status->configured), status->note)));
+							pgsweep_numa_placement_name(status->configured), status->note)));
 	}
 	else
 		ereport(LOG,
 				(errmsg("pg_sweep placed " UINT64_FORMAT " kB of buffers and " UINT64_FORMAT " kB of other shared memory on %u NUMA nodes (%s, pages of %zu kB) in %.3f ms",
 						buffer_bytes / 1024, other_bytes / 1024,
-						pgsweep_topology.nnodes,
-						pgsweep_placement_name(status->effective),
+						pgsweep_numa_topology.nnodes,
+						pgsweep_numa_placement_name(status->effective),
 						page_size / 1024, status->usec / 1000.0),
 				 status->note[0] != '\0' ? errdetail_internal("%s", status->note) : 0));
 }
@@ -329,12 +329,12 @@ report_placement(const PgSweepPlacementStatus *status, Size page_size,
  * has touched it, or can.
  */
 void
-pgsweep_place(void)
+pgsweep_numa_place(void)
 {
-	PgSweepPlacementStatus *status = &PgSweep->placement;
-	PgSweepPlacement wish;
-	PgSweepPiece *pieces;
-	Size		page_size = pgsweep_shmem_page_size();
+	PgSweepNumaPlacementStatus *status = &PgSweep->placement;
+	PgSweepNumaPlacement wish;
+	PgSweepNumaPiece *pieces;
+	Size		page_size = pgsweep_numa_shmem_page_size();
 	uint64		buffer_bytes = 0;
 	uint64		other_bytes = 0;
 	int			n;
@@ -346,16 +346,16 @@ pgsweep_place(void)
 
 	memset(status, 0, sizeof(*status));
 	status->configured = pgsweep_numa_placement;
-	procs_hooked = pgsweep_install_proc_placement();
+	procs_hooked = pgsweep_numa_install_proc_placement();
 	procs_divided = false;
 
 	INSTR_TIME_SET_CURRENT(start);
 	wish = resolve_placement(status);
-	if (wish != PGSWEEP_PLACEMENT_OFF)
+	if (wish != PGSWEEP_NUMA_PLACEMENT_OFF)
 	{
-		if (wish == PGSWEEP_PLACEMENT_PARTITION)
+		if (wish == PGSWEEP_NUMA_PLACEMENT_PARTITION)
 			divide_procs(status);
-		pieces = make_pieces(wish, wish == PGSWEEP_PLACEMENT_INTERLEAVE, &n);
+		pieces = make_pieces(wish, wish == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE, &n);
 		status->error = place_pieces(pieces, n, page_size, &buffer_bytes, &other_bytes);
 		pfree(pieces);
 
@@ -372,7 +372,7 @@ pgsweep_place(void)
 	}
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
-	status->usec = wish != PGSWEEP_PLACEMENT_OFF ? INSTR_TIME_GET_MICROSEC(end) : 0;
+	status->usec = wish != PGSWEEP_NUMA_PLACEMENT_OFF ? INSTR_TIME_GET_MICROSEC(end) : 0;
 
 	report_placement(status, page_size, buffer_bytes, other_bytes);
 }

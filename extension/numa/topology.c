@@ -29,7 +29,7 @@
 #include "port/pg_numa.h"
 
 /* Constant after start, see numa.h; not in shared memory, but inherited */
-PgSweepTopology pgsweep_topology;
+PgSweepNumaTopology pgsweep_numa_topology;
 
 /*
  * The CPUs of this process' affinity mask (cpuset, taskset), one byte each;
@@ -42,19 +42,19 @@ find_cpus(bool *may_use)
 	uint32		limit = 0;
 	long		online;
 
-	memset(may_use, 0, PGSWEEP_MAX_CPUS * sizeof(bool));
+	memset(may_use, 0, PGSWEEP_NUMA_MAX_CPUS * sizeof(bool));
 
 #ifdef __linux__
 	{
 		union
 		{
 			cpu_set_t	set;
-			char		space[CPU_ALLOC_SIZE(PGSWEEP_MAX_CPUS)];
+			char		space[CPU_ALLOC_SIZE(PGSWEEP_NUMA_MAX_CPUS)];
 		}			cpus;
 
 		if (sched_getaffinity(0, sizeof(cpus), &cpus.set) == 0)
 		{
-			for (int cpu = 0; cpu < PGSWEEP_MAX_CPUS; cpu++)
+			for (int cpu = 0; cpu < PGSWEEP_NUMA_MAX_CPUS; cpu++)
 				if (CPU_ISSET_S(cpu, sizeof(cpus), &cpus.set))
 				{
 					may_use[cpu] = true;
@@ -67,7 +67,7 @@ find_cpus(bool *may_use)
 #endif
 
 	online = sysconf(_SC_NPROCESSORS_ONLN);
-	limit = Min(Max(online, 1), PGSWEEP_MAX_CPUS);
+	limit = Min(Max(online, 1), PGSWEEP_NUMA_MAX_CPUS);
 	for (uint32 cpu = 0; cpu < limit; cpu++)
 		may_use[cpu] = true;
 	return limit;
@@ -77,9 +77,9 @@ find_cpus(bool *may_use)
  * Number the CPUs of each node, those that we may use first, and count those.
  */
 static void
-rank_cpus(PgSweepTopology *t, const bool *may_use)
+rank_cpus(PgSweepNumaTopology *t, const bool *may_use)
 {
-	uint32		next[PGSWEEP_MAX_NODES] = {0};
+	uint32		next[PGSWEEP_NUMA_MAX_NODES] = {0};
 
 	memset(t->node_cpus, 0, sizeof(t->node_cpus));
 	t->ncpus = 0;
@@ -99,11 +99,11 @@ rank_cpus(PgSweepTopology *t, const bool *may_use)
  * All CPUs on one node.
  */
 static void
-one_node(PgSweepTopology *t)
+one_node(PgSweepNumaTopology *t)
 {
 	t->nnodes = 1;
 	t->node_id[0] = 0;
-	t->distance[0][0] = PGSWEEP_DISTANCE_LOCAL;
+	t->distance[0][0] = PGSWEEP_NUMA_DISTANCE_LOCAL;
 	memset(t->cpu_node, 0, sizeof(t->cpu_node));
 }
 
@@ -112,21 +112,21 @@ one_node(PgSweepTopology *t)
  * dealt out to them in turn.
  */
 static void
-fake(PgSweepTopology *t, uint32 n)
+fake(PgSweepNumaTopology *t, uint32 n)
 {
 	bool		sockets = (n >= 4 && n % 2 == 0);
 
 	t->faked = true;
-	t->nnodes = Min(n, PGSWEEP_MAX_NODES);
+	t->nnodes = Min(n, PGSWEEP_NUMA_MAX_NODES);
 	for (uint32 a = 0; a < t->nnodes; a++)
 	{
 		t->node_id[a] = a;
 		for (uint32 b = 0; b < t->nnodes; b++)
-			t->distance[a][b] = a == b ? PGSWEEP_DISTANCE_LOCAL :
-				!sockets ? PGSWEEP_DISTANCE_REMOTE :
+			t->distance[a][b] = a == b ? PGSWEEP_NUMA_DISTANCE_LOCAL :
+				!sockets ? PGSWEEP_NUMA_DISTANCE_REMOTE :
 				(a < n / 2) == (b < n / 2) ? 12 : 21;
 	}
-	for (uint32 cpu = 0; cpu < PGSWEEP_MAX_CPUS; cpu++)
+	for (uint32 cpu = 0; cpu < PGSWEEP_NUMA_MAX_CPUS; cpu++)
 		t->cpu_node[cpu] = cpu % t->nnodes;
 }
 
@@ -139,7 +139,7 @@ node_distance(int a, int b)
 
 	/* zero: the kernel does not say */
 	if (d <= 0)
-		d = a == b ? PGSWEEP_DISTANCE_LOCAL : PGSWEEP_DISTANCE_REMOTE;
+		d = a == b ? PGSWEEP_NUMA_DISTANCE_LOCAL : PGSWEEP_NUMA_DISTANCE_REMOTE;
 	return Min(d, PG_UINT8_MAX);
 }
 
@@ -147,7 +147,7 @@ node_distance(int a, int b)
  * The node of ours that is nearest to the kernel's node number id.
  */
 static uint8
-nearest_node(const PgSweepTopology *t, int id)
+nearest_node(const PgSweepNumaTopology *t, int id)
 {
 	uint8		best = 0;
 
@@ -162,7 +162,7 @@ nearest_node(const PgSweepTopology *t, int id)
  * tell.
  */
 static bool
-ask_libnuma(PgSweepTopology *t)
+ask_libnuma(PgSweepNumaTopology *t)
 {
 	struct bitmask *allowed;
 	struct bitmask *cpus;
@@ -179,14 +179,14 @@ ask_libnuma(PgSweepTopology *t)
 		return false;
 	}
 
-	max_node = Min(numa_max_node(), PGSWEEP_MAX_NODE_IDS - 1);
+	max_node = Min(numa_max_node(), PGSWEEP_NUMA_MAX_NODE_IDS - 1);
 	allowed = numa_get_mems_allowed();
 	for (int id = 0; id <= max_node; id++)
 	{
 		if (numa_node_size64(id, NULL) <= 0)
 			continue;
 		with_memory++;
-		if (numa_bitmask_isbitset(allowed, id) && t->nnodes < PGSWEEP_MAX_NODES)
+		if (numa_bitmask_isbitset(allowed, id) && t->nnodes < PGSWEEP_NUMA_MAX_NODES)
 			t->node_id[t->nnodes++] = id;
 	}
 	numa_bitmask_free(allowed);
@@ -222,7 +222,7 @@ ask_libnuma(PgSweepTopology *t)
 			continue;
 
 		node = nearest_node(t, id);
-		for (uint32 cpu = 0; cpu < Min(cpus->size, PGSWEEP_MAX_CPUS); cpu++)
+		for (uint32 cpu = 0; cpu < Min(cpus->size, PGSWEEP_NUMA_MAX_CPUS); cpu++)
 			if (numa_bitmask_isbitset(cpus, cpu))
 			{
 				t->cpu_node[cpu] = node;
@@ -236,7 +236,7 @@ ask_libnuma(PgSweepTopology *t)
 #else
 
 static bool
-ask_libnuma(PgSweepTopology *t)
+ask_libnuma(PgSweepNumaTopology *t)
 {
 	strlcpy(t->note, "the server was built without libnuma", sizeof(t->note));
 	return false;
@@ -251,10 +251,10 @@ ask_libnuma(PgSweepTopology *t)
  * again.
  */
 void
-pgsweep_topology_detect(uint32 fake_nodes)
+pgsweep_numa_detect_topology(uint32 fake_nodes)
 {
-	PgSweepTopology *t = &pgsweep_topology;
-	bool		may_use[PGSWEEP_MAX_CPUS];
+	PgSweepNumaTopology *t = &pgsweep_numa_topology;
+	bool		may_use[PGSWEEP_NUMA_MAX_CPUS];
 
 	memset(t, 0, sizeof(*t));
 	t->cpu_limit = find_cpus(may_use);
@@ -268,7 +268,7 @@ pgsweep_topology_detect(uint32 fake_nodes)
 }
 
 uint32
-pgsweep_current_cpu(void)
+pgsweep_numa_current_cpu(void)
 {
 	int			cpu = -1;
 
@@ -277,7 +277,7 @@ pgsweep_current_cpu(void)
 #endif
 
 	/* CPUs can be added while the server runs */
-	if (unlikely(cpu < 0 || (uint32) cpu >= pgsweep_topology.cpu_limit))
-		return cpu < 0 ? 0 : (uint32) cpu % pgsweep_topology.cpu_limit;
+	if (unlikely(cpu < 0 || (uint32) cpu >= pgsweep_numa_topology.cpu_limit))
+		return cpu < 0 ? 0 : (uint32) cpu % pgsweep_numa_topology.cpu_limit;
 	return cpu;
 }

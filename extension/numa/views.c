@@ -26,14 +26,14 @@ PG_FUNCTION_INFO_V1(pg_sweep_get_numa_residence);
  */
 typedef struct ResidenceGroup
 {
-	const PgSweepPiece *piece;	/* one of them */
+	const PgSweepNumaPiece *piece;	/* one of them */
 	Size		page_size;
-	uint64		on_node[PGSWEEP_MAX_NODE_IDS];
+	uint64		on_node[PGSWEEP_NUMA_MAX_NODE_IDS];
 	uint64		untouched;
 } ResidenceGroup;
 
 static bool
-same_group(const PgSweepPiece *a, const PgSweepPiece *b)
+same_group(const PgSweepNumaPiece *a, const PgSweepNumaPiece *b)
 {
 	return strcmp(a->what, b->what) == 0 && a->owner == b->owner && a->node == b->node;
 }
@@ -41,7 +41,7 @@ same_group(const PgSweepPiece *a, const PgSweepPiece *b)
 static void
 store_row(ReturnSetInfo *rsinfo, const ResidenceGroup *group, int node_id, uint64 pages)
 {
-	const PgSweepPiece *piece = group->piece;
+	const PgSweepNumaPiece *piece = group->piece;
 	Row			row = {0};
 
 	if (pages == 0)
@@ -57,7 +57,7 @@ store_row(ReturnSetInfo *rsinfo, const ResidenceGroup *group, int node_id, uint6
 	else
 		put_null(&row);
 	if (piece->node >= 0)
-		put(&row, Int32GetDatum(pgsweep_topology.node_id[piece->node]));
+		put(&row, Int32GetDatum(pgsweep_numa_topology.node_id[piece->node]));
 	else
 		put_null(&row);
 	put_int8(&row, group->page_size);
@@ -73,9 +73,9 @@ static void
 remember_residence(const uint64 *block_bytes)
 {
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
-	for (uint32 node = 0; node < pgsweep_topology.nnodes; node++)
+	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
 		PgSweep->resident_buffers[node] =
-			block_bytes[pgsweep_topology.node_id[node]] / BLCKSZ;
+			block_bytes[pgsweep_numa_topology.node_id[node]] / BLCKSZ;
 	PgSweep->resident_at = GetCurrentTimestamp();
 	LWLockRelease(PgSweep->lock);
 }
@@ -88,16 +88,16 @@ Datum
 pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	uint64		block_bytes[PGSWEEP_MAX_NODE_IDS] = {0};
+	uint64		block_bytes[PGSWEEP_NUMA_MAX_NODE_IDS] = {0};
 	ResidenceGroup *group;
-	PgSweepPiece *pieces;
+	PgSweepNumaPiece *pieces;
 	int			n;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
 		return (Datum) 0;
 
-	pieces = pgsweep_pieces(&n);
+	pieces = pgsweep_numa_pieces(&n);
 	group = palloc(sizeof(ResidenceGroup));
 
 	for (int i = 0; i < n; i++)
@@ -107,7 +107,7 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 
 		memset(group, 0, sizeof(*group));
 		group->piece = &pieces[i];
-		group->page_size = pgsweep_shmem_page_size();
+		group->page_size = pgsweep_numa_shmem_page_size();
 
 		for (int k = i; k < n; k++)
 		{
@@ -115,11 +115,11 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 
 			if (pieces[k].what == NULL || !same_group(&pieces[i], &pieces[k]))
 				continue;
-			error = pgsweep_query_piece(&pieces[k], group->page_size,
+			error = pgsweep_numa_query_piece(&pieces[k], group->page_size,
 										group->on_node, &group->untouched);
 			if (error != 0)
 			{
-				const char *hint = pgsweep_kernel_hint(error);
+				const char *hint = pgsweep_numa_kernel_hint(error);
 
 				errno = error;
 				ereport(ERROR,
@@ -131,10 +131,10 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 				pieces[k].what = NULL;
 		}
 
-		for (int id = 0; id < PGSWEEP_MAX_NODE_IDS; id++)
+		for (int id = 0; id < PGSWEEP_NUMA_MAX_NODE_IDS; id++)
 		{
 			store_row(rsinfo, group, id, group->on_node[id]);
-			if (strcmp(pieces[i].what, PGSWEEP_PIECE_BLOCKS) == 0)
+			if (strcmp(pieces[i].what, PGSWEEP_NUMA_PIECE_BLOCKS) == 0)
 				block_bytes[id] += group->on_node[id] * group->page_size;
 		}
 		store_row(rsinfo, group, -1, group->untouched);

@@ -31,11 +31,11 @@
  * The place of the process with the same ProcNumber.  How large a head is, and
  * what is in it, is the server's business alone.
  */
-typedef struct PgSweepPins
+typedef struct PgSweepPinsPlace
 {
 	int			pid;			/* 0 = nobody; else the head is this process' */
 	char		head[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(MAXIMUM_ALIGNOF);
-} PgSweepPins;
+} PgSweepPinsPlace;
 
 static char *places = NULL;
 
@@ -49,13 +49,13 @@ static Size
 place_size(void)
 {
 	return TYPEALIGN(PG_CACHE_LINE_SIZE,
-					 offsetof(PgSweepPins, head) + PrivateRefCountHeadSize());
+					 offsetof(PgSweepPinsPlace, head) + PrivateRefCountHeadSize());
 }
 
-static PgSweepPins *
+static PgSweepPinsPlace *
 place_of(ProcNumber procno)
 {
-	return (PgSweepPins *) (places + procno * place_size());
+	return (PgSweepPinsPlace *) (places + procno * place_size());
 }
 
 Size
@@ -82,7 +82,7 @@ pgsweep_pins_shmem_init(uint32 num_slots)
  * No process, and no head
  */
 static bool
-is_empty(const PgSweepPins *place)
+is_empty(const PgSweepPinsPlace *place)
 {
 	PrivateRefCountInfo info;
 
@@ -100,10 +100,10 @@ is_empty(const PgSweepPins *place)
 static void
 leave_place(int code, Datum arg)
 {
-	PgSweepPins *place = (PgSweepPins *) DatumGetPointer(arg);
+	PgSweepPinsPlace *place = (PgSweepPinsPlace *) DatumGetPointer(arg);
 
 	place->pid = 0;
-	pg_write_barrier();			/* pairs with the second one in pgsweep_read_pins() */
+	pg_write_barrier();			/* pairs with the second one in pgsweep_pins_read() */
 	MovePrivateRefCountHead(NULL);
 	Assert(is_empty(place));
 }
@@ -114,9 +114,9 @@ leave_place(int code, Datum arg)
  * Called from the middle of an allocation, too, like pgsweep_attach().
  */
 void
-pgsweep_show_pins(void)
+pgsweep_pins_show(void)
 {
-	PgSweepPins *place;
+	PgSweepPinsPlace *place;
 
 	if (been_here || places == NULL || proc_exit_inprogress || MyProc == NULL ||
 		MyProcNumber < 0 || (uint32) MyProcNumber >= PgSweep->num_slots)
@@ -129,7 +129,7 @@ pgsweep_show_pins(void)
 	/* first what could fail */
 	on_shmem_exit(leave_place, PointerGetDatum(place));
 	MovePrivateRefCountHead(place->head);
-	pg_write_barrier();			/* pairs with the first one in pgsweep_read_pins() */
+	pg_write_barrier();			/* pairs with the first one in pgsweep_pins_read() */
 	place->pid = MyProcPid;
 }
 
@@ -140,7 +140,7 @@ static void
 first_transaction(XactEvent event, void *arg)
 {
 	UnregisterXactCallback(first_transaction, NULL);
-	pgsweep_show_pins();
+	pgsweep_pins_show();
 }
 
 /*
@@ -163,9 +163,9 @@ pgsweep_pins_init(void)
  * have been that of the process before.
  */
 bool
-pgsweep_read_pins(ProcNumber procno, int pid, PrivateRefCountInfo *info)
+pgsweep_pins_read(ProcNumber procno, int pid, PrivateRefCountInfo *info)
 {
-	const PgSweepPins *place;
+	const PgSweepPinsPlace *place;
 
 	if (places == NULL || procno < 0 || (uint32) procno >= PgSweep->num_slots)
 		return false;
@@ -173,7 +173,7 @@ pgsweep_read_pins(ProcNumber procno, int pid, PrivateRefCountInfo *info)
 	place = place_of(procno);
 	if (*(const volatile int *) &place->pid != pid)
 		return false;
-	pg_read_barrier();			/* pairs with pgsweep_show_pins() */
+	pg_read_barrier();			/* pairs with pgsweep_pins_show() */
 	GetPrivateRefCountInfo(place->head, info);
 	pg_read_barrier();			/* pairs with leave_place() */
 	return *(const volatile int *) &place->pid == pid;

@@ -46,7 +46,7 @@ pg_sweep_get_pins(PG_FUNCTION_ARGS)
 		PrivateRefCountInfo info;
 		Row			row = {0};
 
-		if (pid == 0 || !pgsweep_read_pins(local->proc_number, pid, &info))
+		if (pid == 0 || !pgsweep_pins_read(local->proc_number, pid, &info))
 			continue;
 
 		put(&row, Int32GetDatum(pid));

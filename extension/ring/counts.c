@@ -22,10 +22,10 @@
 typedef struct PgSweepRingShared
 {
 	/* which only grow */
-	pg_atomic_uint64 counts[PGSWEEP_NUM_RING_KINDS][PGSWEEP_NUM_RING_COUNTS];
+	pg_atomic_uint64 counts[PGSWEEP_RING_NUM_KINDS][PGSWEEP_RING_NUM_COUNTS];
 
 	/* where they were at the last reset; under PgSweep->lock */
-	PgSweepRingCounts base[PGSWEEP_NUM_RING_KINDS];
+	PgSweepRingCounts base[PGSWEEP_RING_NUM_KINDS];
 } PgSweepRingShared;
 
 static PgSweepRingShared *shared = NULL;
@@ -45,15 +45,15 @@ pgsweep_ring_shmem_init(void)
 	if (found)
 		return;
 	memset(shared, 0, sizeof(PgSweepRingShared));
-	for (int kind = 0; kind < PGSWEEP_NUM_RING_KINDS; kind++)
-		for (int i = 0; i < PGSWEEP_NUM_RING_COUNTS; i++)
+	for (int kind = 0; kind < PGSWEEP_RING_NUM_KINDS; kind++)
+		for (int i = 0; i < PGSWEEP_RING_NUM_COUNTS; i++)
 			pg_atomic_init_u64(&shared->counts[kind][i], 0);
 }
 
 void
 pgsweep_ring_add_counts(PgSweepRingKind kind, const PgSweepRingCounts counts)
 {
-	for (int i = 0; i < PGSWEEP_NUM_RING_COUNTS; i++)
+	for (int i = 0; i < PGSWEEP_RING_NUM_COUNTS; i++)
 		if (counts[i] != 0)
 			pg_atomic_fetch_add_u64(&shared->counts[kind][i], counts[i]);
 }
@@ -64,7 +64,7 @@ pgsweep_ring_add_counts(PgSweepRingKind kind, const PgSweepRingCounts counts)
 void
 pgsweep_ring_get_counts(PgSweepRingKind kind, PgSweepRingCounts counts)
 {
-	for (int i = 0; i < PGSWEEP_NUM_RING_COUNTS; i++)
+	for (int i = 0; i < PGSWEEP_RING_NUM_COUNTS; i++)
 		counts[i] = pg_atomic_read_u64(&shared->counts[kind][i]) - shared->base[kind][i];
 }
 
@@ -74,7 +74,7 @@ pgsweep_ring_get_counts(PgSweepRingKind kind, PgSweepRingCounts counts)
 void
 pgsweep_ring_reset_counts(void)
 {
-	for (int kind = 0; kind < PGSWEEP_NUM_RING_KINDS; kind++)
-		for (int i = 0; i < PGSWEEP_NUM_RING_COUNTS; i++)
+	for (int kind = 0; kind < PGSWEEP_RING_NUM_KINDS; kind++)
+		for (int i = 0; i < PGSWEEP_RING_NUM_COUNTS; i++)
 			shared->base[kind][i] = pg_atomic_read_u64(&shared->counts[kind][i]);
 }

@@ -36,7 +36,7 @@ static const char *const ring_names[] = {
 	[PGSWEEP_RING_VACUUM] = "vacuum",
 };
 
-StaticAssertDecl(lengthof(ring_names) == PGSWEEP_NUM_RING_KINDS, "a kind of ring has no name");
+StaticAssertDecl(lengthof(ring_names) == PGSWEEP_RING_NUM_KINDS, "a kind of ring has no name");
 
 const char *
 pgsweep_ring_name(PgSweepRingKind kind)
@@ -67,7 +67,7 @@ page_lsn(BufferDesc *buf, uint32 take_away, uint32 *buf_state)
  * The victim, as FlushBuffer() would do it.
  */
 static void
-begin_victim(PgSweepRun *run)
+begin_victim(PgSweepRingRun *run)
 {
 	uint32		buf_state;
 	XLogRecPtr	lsn;
@@ -76,7 +76,7 @@ begin_victim(PgSweepRun *run)
 	if (!StartBufferIO(run->victim, false, false))
 		return;
 
-	pgsweep_run_add(run, run->victim);
+	pgsweep_ring_run_add(run, run->victim);
 
 	/* what is set dirty from now on is not written */
 	lsn = page_lsn(run->victim, BM_JUST_DIRTIED, &buf_state);
@@ -86,7 +86,7 @@ begin_victim(PgSweepRun *run)
 	{
 		if (XLogNeedsFlush(lsn))
 			run->counts[PGSWEEP_RING_WAL_FLUSHES]++;
-		pgsweep_run_flush_wal(run, lsn);
+		pgsweep_ring_run_flush_wal(run, lsn);
 	}
 }
 
@@ -142,7 +142,7 @@ begin_other(BufferDesc *buf)
  * that was done, or why not.
  */
 static PgSweepRingCount
-try_buffer(PgSweepRun *run, BufferDesc *buf)
+try_buffer(PgSweepRingRun *run, BufferDesc *buf)
 {
 	LWLock	   *content_lock = BufferDescriptorGetContentLock(buf);
 	BufferTag	tag = buf->tag;
@@ -157,12 +157,12 @@ try_buffer(PgSweepRun *run, BufferDesc *buf)
 	 * What has been begun and cannot grow is held no longer, and this one not
 	 * yet.  Both looks at the tag are needed: it may change until it is pinned.
 	 */
-	if (!pgsweep_run_would_grow(run, &tag))
-		pgsweep_run_write(run);
+	if (!pgsweep_ring_run_would_grow(run, &tag))
+		pgsweep_ring_run_write(run);
 	if (!PinBufferToWrite(buf, PGSWEEP_RING_MAX_USAGE, &buf_state))
 		return worth_writing(buf_state);
-	if (!pgsweep_run_would_grow(run, &buf->tag))
-		pgsweep_run_write(run);
+	if (!pgsweep_ring_run_would_grow(run, &buf->tag))
+		pgsweep_ring_run_write(run);
 
 	if (!LWLockConditionalAcquire(content_lock, LW_SHARED))
 		result = PGSWEEP_RING_LOCKED;
@@ -171,7 +171,7 @@ try_buffer(PgSweepRun *run, BufferDesc *buf)
 		result = begin_other(buf);
 		if (result == PGSWEEP_RING_EAGER)
 		{
-			pgsweep_run_add(run, buf);
+			pgsweep_ring_run_add(run, buf);
 			return result;
 		}
 		LWLockRelease(content_lock);
@@ -184,7 +184,7 @@ try_buffer(PgSweepRun *run, BufferDesc *buf)
  * Once through the ring, from the slot after the victim's.
  */
 static void
-lap(PgSweepRun *run, BufferAccessStrategy strategy)
+lap(PgSweepRingRun *run, BufferAccessStrategy strategy)
 {
 	int			nbuffers;
 	int			current;
@@ -244,7 +244,7 @@ flush(BufferAccessStrategy strategy, struct BufferDesc *victim)
 	IOContext	io_context;
 	PgSweepRingKind kind;
 	PgSweepRingCounts counts = {0};
-	PgSweepRun	run;
+	PgSweepRingRun	run;
 	instr_time	start;
 	instr_time	end;
 
@@ -257,13 +257,13 @@ flush(BufferAccessStrategy strategy, struct BufferDesc *victim)
 	/* this process has its share of the pool pinned already */
 	if (GetAdditionalPinLimit() == 0)
 		return false;
-	if (!pgsweep_run_prepare(&run, victim, io_context, counts))
+	if (!pgsweep_ring_run_prepare(&run, victim, io_context, counts))
 		return false;
 
 	INSTR_TIME_SET_CURRENT(start);
 	begin_victim(&run);
 	lap(&run, strategy);
-	pgsweep_run_write(&run);
+	pgsweep_ring_run_write(&run);
 	INSTR_TIME_SET_CURRENT(end);
 
 	counts[PGSWEEP_RING_LAPS] = 1;

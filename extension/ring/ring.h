@@ -40,7 +40,7 @@ typedef enum PgSweepRingKind
 	PGSWEEP_RING_VACUUM,
 } PgSweepRingKind;
 
-#define PGSWEEP_NUM_RING_KINDS	(PGSWEEP_RING_VACUUM + 1)
+#define PGSWEEP_RING_NUM_KINDS	(PGSWEEP_RING_VACUUM + 1)
 
 /*
  * Pages of this usage count are used by others than the ring, which leaves it
@@ -84,16 +84,16 @@ typedef enum PgSweepRingCount
 	PGSWEEP_RING_NANOSECONDS,	/* time in laps, victims included */
 } PgSweepRingCount;
 
-#define PGSWEEP_NUM_RING_COUNTS	(PGSWEEP_RING_NANOSECONDS + 1)
+#define PGSWEEP_RING_NUM_COUNTS	(PGSWEEP_RING_NANOSECONDS + 1)
 
-typedef uint64 PgSweepRingCounts[PGSWEEP_NUM_RING_COUNTS];
+typedef uint64 PgSweepRingCounts[PGSWEEP_RING_NUM_COUNTS];
 
 /*
  * A run: neighbouring blocks of one fork, in one segment, that this process has
  * begun to write (BM_IO_IN_PROGRESS).  All but the victim are pinned and
  * share-locked by us, and released when they have been written.
  */
-typedef struct PgSweepRun
+typedef struct PgSweepRingRun
 {
 	BufferDesc *victim;			/* whose pin and lock are the caller's */
 	IOContext	io_context;
@@ -105,7 +105,7 @@ typedef struct PgSweepRun
 	int			nblocks;		/* 0: nothing begun */
 	int			max_blocks;		/* of one run that begins at first */
 	BufferDesc *buffers[MAX_IO_COMBINE_LIMIT];
-} PgSweepRun;
+} PgSweepRingRun;
 
 /* pg_sweep.ring_eager_flush in this process */
 extern bool pgsweep_ring_eager_flush;
@@ -115,12 +115,12 @@ extern const RingFlushRoutine pgsweep_ring_flush_routine;
 extern const char *pgsweep_ring_name(PgSweepRingKind kind);
 
 /* run.c */
-extern bool pgsweep_run_prepare(PgSweepRun *run, BufferDesc *victim, IOContext io_context,
+extern bool pgsweep_ring_run_prepare(PgSweepRingRun *run, BufferDesc *victim, IOContext io_context,
 								uint64 *counts);
-extern bool pgsweep_run_would_grow(const PgSweepRun *run, const BufferTag *tag);
-extern void pgsweep_run_add(PgSweepRun *run, BufferDesc *buf);
-extern void pgsweep_run_flush_wal(PgSweepRun *run, XLogRecPtr lsn);
-extern void pgsweep_run_write(PgSweepRun *run);
+extern bool pgsweep_ring_run_would_grow(const PgSweepRingRun *run, const BufferTag *tag);
+extern void pgsweep_ring_run_add(PgSweepRingRun *run, BufferDesc *buf);
+extern void pgsweep_ring_run_flush_wal(PgSweepRingRun *run, XLogRecPtr lsn);
+extern void pgsweep_ring_run_write(PgSweepRingRun *run);
 
 /* counts.c */
 extern Size pgsweep_ring_shmem_size(void);

@@ -51,7 +51,7 @@ prepare_copies(void)
  * An empty run.  Returns false if there is no memory to write anything.
  */
 bool
-pgsweep_run_prepare(PgSweepRun *run, BufferDesc *victim, IOContext io_context,
+pgsweep_ring_run_prepare(PgSweepRingRun *run, BufferDesc *victim, IOContext io_context,
 					uint64 *counts)
 {
 	if (prepare_copies() == 0)
@@ -68,7 +68,7 @@ pgsweep_run_prepare(PgSweepRun *run, BufferDesc *victim, IOContext io_context,
  * Would a block be the next one of this run?
  */
 bool
-pgsweep_run_would_grow(const PgSweepRun *run, const BufferTag *tag)
+pgsweep_ring_run_would_grow(const PgSweepRingRun *run, const BufferTag *tag)
 {
 	RelFileLocator rlocator = BufTagGetRelFileLocator(tag);
 
@@ -83,9 +83,9 @@ pgsweep_run_would_grow(const PgSweepRun *run, const BufferTag *tag)
  * Add a buffer to an empty run, or one that makes the run grow.
  */
 void
-pgsweep_run_add(PgSweepRun *run, BufferDesc *buf)
+pgsweep_ring_run_add(PgSweepRingRun *run, BufferDesc *buf)
 {
-	Assert(run->nblocks == 0 || pgsweep_run_would_grow(run, &buf->tag));
+	Assert(run->nblocks == 0 || pgsweep_ring_run_would_grow(run, &buf->tag));
 
 	if (run->nblocks == 0)
 	{
@@ -109,7 +109,7 @@ pgsweep_run_add(PgSweepRun *run, BufferDesc *buf)
 static void
 write_error_callback(void *arg)
 {
-	const PgSweepRun *run = arg;
+	const PgSweepRingRun *run = arg;
 	RelPathStr	path = relpathperm(run->reln->smgr_rlocator.locator, run->fork);
 
 	if (run->nblocks == 1)
@@ -120,7 +120,7 @@ write_error_callback(void *arg)
 }
 
 static void
-push_context(ErrorContextCallback *callback, PgSweepRun *run)
+push_context(ErrorContextCallback *callback, PgSweepRingRun *run)
 {
 	callback->callback = write_error_callback;
 	callback->arg = run;
@@ -132,7 +132,7 @@ push_context(ErrorContextCallback *callback, PgSweepRun *run)
  * Flush WAL, as the blocks of the run cannot be written before.
  */
 void
-pgsweep_run_flush_wal(PgSweepRun *run, XLogRecPtr lsn)
+pgsweep_ring_run_flush_wal(PgSweepRingRun *run, XLogRecPtr lsn)
 {
 	ErrorContextCallback callback;
 
@@ -168,7 +168,7 @@ page_to_write(BufferDesc *buf, int i)
  * said of all of them before anything else is done that may take its time.
  */
 static void
-release(PgSweepRun *run)
+release(PgSweepRingRun *run)
 {
 	BufferTag	tags[MAX_IO_COMBINE_LIMIT];
 	int			ntags = 0;
@@ -197,7 +197,7 @@ release(PgSweepRun *run)
  * Write the run, if there is anything in it, and begin an empty one.
  */
 void
-pgsweep_run_write(PgSweepRun *run)
+pgsweep_ring_run_write(PgSweepRingRun *run)
 {
 	const void *pages[MAX_IO_COMBINE_LIMIT];
 	ErrorContextCallback callback;

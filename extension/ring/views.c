@@ -28,18 +28,18 @@ Datum
 pg_sweep_get_ring(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	PgSweepRingCounts counts[PGSWEEP_NUM_RING_KINDS];
+	PgSweepRingCounts counts[PGSWEEP_RING_NUM_KINDS];
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK || !pgsweep_has_ring_flush())
 		return (Datum) 0;
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
-	for (int kind = 0; kind < PGSWEEP_NUM_RING_KINDS; kind++)
+	for (int kind = 0; kind < PGSWEEP_RING_NUM_KINDS; kind++)
 		pgsweep_ring_get_counts(kind, counts[kind]);
 	LWLockRelease(PgSweep->lock);
 
-	for (int kind = 0; kind < PGSWEEP_NUM_RING_KINDS; kind++)
+	for (int kind = 0; kind < PGSWEEP_RING_NUM_KINDS; kind++)
 	{
 		Row			row = {0};
 

@@ -29,8 +29,8 @@ typedef struct PgSweepHomes
 	uint8		span;
 } PgSweepHomes;
 
-static PgSweepHomes cpu_homes[PGSWEEP_MAX_CPUS];
-static PgSweepHomes node_homes[PGSWEEP_MAX_NODES];
+static PgSweepHomes cpu_homes[PGSWEEP_NUMA_MAX_CPUS];
+static PgSweepHomes node_homes[PGSWEEP_NUMA_MAX_NODES];
 static uint8 nearest[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
 
 /*
@@ -41,10 +41,10 @@ pgsweep_count_partitions(void)
 {
 	uint32		cpus = 1;
 
-	for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
-		cpus = Max(cpus, pgsweep_topology.node_cpus[i]);
+	for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
+		cpus = Max(cpus, pgsweep_numa_topology.node_cpus[i]);
 	return pgsweep_num_partitions_for(pgsweep_partitions, NBuffers,
-									  pgsweep_topology.nnodes, cpus);
+									  pgsweep_numa_topology.nnodes, cpus);
 }
 
 /*
@@ -56,7 +56,7 @@ pgsweep_count_partitions(void)
 static void
 cut_pool(uint32 *size)
 {
-	Size		page = pgsweep_shmem_page_size();
+	Size		page = pgsweep_numa_shmem_page_size();
 	uintptr_t	base;
 	Size		element;
 	uint32		unit;
@@ -81,7 +81,7 @@ cut_pool(uint32 *size)
 static uint32
 partition_distance(uint32 a, uint32 b)
 {
-	return pgsweep_topology.distance[PgSweep->parts[a].node][PgSweep->parts[b].node];
+	return pgsweep_numa_topology.distance[PgSweep->parts[a].node][PgSweep->parts[b].node];
 }
 
 /*
@@ -116,7 +116,7 @@ sort_by_distance(uint32 home)
 static void
 find_node_homes(void)
 {
-	for (uint32 node = 0; node < pgsweep_topology.nnodes; node++)
+	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
 	{
 		PgSweepHomes *homes = &node_homes[node];
 		uint32		best = 0;
@@ -128,8 +128,8 @@ find_node_homes(void)
 
 			if (at == node && homes->span++ == 0)
 				homes->first = (uint8) i;
-			if (pgsweep_topology.distance[node][at] <
-				pgsweep_topology.distance[node][PgSweep->parts[best].node])
+			if (pgsweep_numa_topology.distance[node][at] <
+				pgsweep_numa_topology.distance[node][PgSweep->parts[best].node])
 				best = i;
 		}
 		if (homes->span == 0)
@@ -146,11 +146,11 @@ find_node_homes(void)
 static void
 find_cpu_homes(void)
 {
-	for (uint32 cpu = 0; cpu < pgsweep_topology.cpu_limit; cpu++)
+	for (uint32 cpu = 0; cpu < pgsweep_numa_topology.cpu_limit; cpu++)
 	{
-		uint32		node = pgsweep_topology.cpu_node[cpu];
-		uint32		cpus = Max(pgsweep_topology.node_cpus[node], 1);
-		uint32		rank = pgsweep_topology.cpu_rank[cpu] % cpus;
+		uint32		node = pgsweep_numa_topology.cpu_node[cpu];
+		uint32		cpus = Max(pgsweep_numa_topology.node_cpus[node], 1);
+		uint32		rank = pgsweep_numa_topology.cpu_rank[cpu] % cpus;
 		uint32		parts = node_homes[node].span;
 		uint32		first = rank * parts / cpus;
 		uint32		end = (rank + 1) * parts / cpus;
@@ -176,7 +176,7 @@ pgsweep_init_partitions(void)
 		PgSweepPartition *part = &PgSweep->parts[i];
 
 		pgsweep_partition_init(part, first, size[i]);
-		part->node = i * pgsweep_topology.nnodes / PgSweep->num_partitions;
+		part->node = i * pgsweep_numa_topology.nnodes / PgSweep->num_partitions;
 		first += size[i];
 	}
 	Assert(first == NBuffers);
@@ -192,16 +192,16 @@ pgsweep_home(ProcNumber procno)
 {
 	const PgSweepHomes *homes;
 
-	if (unlikely(pgsweep_topology.faked))
+	if (unlikely(pgsweep_numa_topology.faked))
 	{
-		uint32		nnodes = pgsweep_topology.nnodes;
+		uint32		nnodes = pgsweep_numa_topology.nnodes;
 		uint32		node = pgsweep_numa_debug_node >= 0 ? pgsweep_numa_debug_node : procno;
 
 		homes = &node_homes[node % nnodes];
 		return homes->first + procno / nnodes % homes->span;
 	}
 
-	homes = &cpu_homes[pgsweep_current_cpu()];
+	homes = &cpu_homes[pgsweep_numa_current_cpu()];
 	if (likely(homes->span == 1))
 		return homes->first;
 	return homes->first + procno % homes->span;

@@ -144,11 +144,11 @@ make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
 	uint8		node[PGSWEEP_MAX_PARTITIONS];
 	PgSweepBalanceInput input = {
 		.nparts = PgSweep->num_partitions,
-		.nnodes = pgsweep_topology.nnodes,
+		.nnodes = pgsweep_numa_topology.nnodes,
 		.size = size,
 		.node = node,
-		.distance = &pgsweep_topology.distance[0][0],
-		.stride = PGSWEEP_MAX_NODES,
+		.distance = &pgsweep_numa_topology.distance[0][0],
+		.stride = PGSWEEP_NUMA_MAX_NODES,
 		.requests = requests
 	};
 

@@ -30,7 +30,7 @@
 PgSweepStrategyId
 pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
 {
-	uint32		nnodes = pgsweep_topology.nnodes;
+	uint32		nnodes = pgsweep_numa_topology.nnodes;
 	uint32		ncpus = PgSweep->ncpus;
 
 	reason[0] = '\0';
@@ -45,7 +45,7 @@ pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
 	if (nnodes > 1)
 	{
 		snprintf(reason, size, "partitioned: %u NUMA nodes%s", nnodes,
-				 pgsweep_topology.faked ? " (not real)" : "");
+				 pgsweep_numa_topology.faked ? " (not real)" : "");
 		return PGSWEEP_PARTITIONED;
 	}
 	if (ncpus > PGSWEEP_AUTO_ONE_HAND_CPUS)

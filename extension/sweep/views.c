@@ -178,10 +178,10 @@ put_status(Row *row)
 	put_int8(row, passes);
 	put(row, Int32GetDatum(PgSweep->num_partitions));
 	put(row, Int32GetDatum(pgsweep_partitions));
-	put(row, Int32GetDatum(pgsweep_topology.nnodes));
-	put_text(row, pgsweep_topology.note[0] ? pgsweep_topology.note : NULL);
-	put_text(row, pgsweep_placement_name(PgSweep->placement.effective));
-	put_text(row, pgsweep_placement_name(PgSweep->placement.configured));
+	put(row, Int32GetDatum(pgsweep_numa_topology.nnodes));
+	put_text(row, pgsweep_numa_topology.note[0] ? pgsweep_numa_topology.note : NULL);
+	put_text(row, pgsweep_numa_placement_name(PgSweep->placement.effective));
+	put_text(row, pgsweep_numa_placement_name(PgSweep->placement.configured));
 	put_text(row, PgSweep->placement.note[0] ? PgSweep->placement.note : NULL);
 	put_interval(row, PgSweep->placement.usec);
 	put_text(row, lwlock_policy);
@@ -329,7 +329,7 @@ put_home(Row *row, const PgSweepSlot *slot, PgSweepStrategyId last_strategy)
 		put_null(row);
 		return;
 	}
-	put(row, Int32GetDatum(pgsweep_topology.node_id[PgSweep->parts[home].node]));
+	put(row, Int32GetDatum(pgsweep_numa_topology.node_id[PgSweep->parts[home].node]));
 	put(row, Int32GetDatum(home));
 }
 

@@ -52,7 +52,7 @@ add_since(PgSweepPartCounters *to, const PgSweepPartCounters *from,
 static int
 kernel_node(uint32 partition)
 {
-	return pgsweep_topology.node_id[PgSweep->parts[partition].node];
+	return pgsweep_numa_topology.node_id[PgSweep->parts[partition].node];
 }
 
 /*
@@ -128,8 +128,8 @@ put_node(Row *row, uint32 node, const PgSweepPartCounters *since)
 		buffers += PgSweep->parts[i].num_buffers;
 	}
 
-	put(row, Int32GetDatum(pgsweep_topology.node_id[node]));
-	put(row, Int32GetDatum(pgsweep_topology.node_cpus[node]));
+	put(row, Int32GetDatum(pgsweep_numa_topology.node_id[node]));
+	put(row, Int32GetDatum(pgsweep_numa_topology.node_cpus[node]));
 	put(row, Int32GetDatum(partitions));
 	put_int8(row, buffers);
 	if (PgSweep->resident_at == 0)
@@ -155,7 +155,7 @@ pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 {
 	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
 	PgSweepPartCounters since[PGSWEEP_MAX_PARTITIONS] = {0};
-	Row			rows[PGSWEEP_MAX_NODES] = {0};
+	Row			rows[PGSWEEP_NUMA_MAX_NODES] = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
@@ -165,11 +165,11 @@ pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 	pgsweep_sum_partitions(totals);
 	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
 		add_since(&since[i], &totals[i], &PgSweep->part_base[i]);
-	for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
+	for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
 		put_node(&rows[i], i, since);
 	LWLockRelease(PgSweep->lock);
 
-	for (uint32 i = 0; i < pgsweep_topology.nnodes; i++)
+	for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
 		store_row(fcinfo, &rows[i]);
 	return (Datum) 0;
 }
@@ -208,7 +208,7 @@ pg_sweep_get_flows(PG_FUNCTION_ARGS)
 			put(&row, Int32GetDatum(kernel_node(i)));
 			put(&row, Int32GetDatum(kernel_node(target)));
 			put(&row, Float8GetDatum((double) (rows[i].upto[k] - before) / PGSWEEP_FLOW_UNIT));
-			put(&row, Int32GetDatum(pgsweep_topology.distance[PgSweep->parts[i].node][PgSweep->parts[target].node]));
+			put(&row, Int32GetDatum(pgsweep_numa_topology.distance[PgSweep->parts[i].node][PgSweep->parts[target].node]));
 			store_row(fcinfo, &row);
 			before = rows[i].upto[k];
 		}

@@ -180,7 +180,7 @@ sim_lwlock_setup(PgSweepLwlockPolicyId policy, int nprocs)
 		PgSweep = sim_shared_alloc("sweep", slots, PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
 	PgSweepLwlock = sim_shared_alloc("lwlock", waits, PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
 	PgSweepLwlock->default_policy = policy;
-	memset(PgSweepLwlock->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, PGSWEEP_NUM_TRANCHES);
+	memset(PgSweepLwlock->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, PGSWEEP_LWLOCK_NUM_TRANCHES);
 	PgSweepLwlock->num_slots = nprocs;
 	LWLockWait = &pgsweep_lwlock_wait_routine;
 }

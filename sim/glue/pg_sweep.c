@@ -29,16 +29,16 @@ SIM_COMMON int pgsweep_numa_debug_node = -1;
 
 /* ---- the machine ---- */
 
-SIM_COMMON PgSweepTopology pgsweep_topology;
+SIM_COMMON PgSweepNumaTopology pgsweep_numa_topology;
 
 uint32
-pgsweep_current_cpu(void)
+pgsweep_numa_current_cpu(void)
 {
 	return sim_cpu() % sim_cpus();	/* the background writer's is beyond them */
 }
 
 Size
-pgsweep_shmem_page_size(void)
+pgsweep_numa_shmem_page_size(void)
 {
 	return 4096;
 }
@@ -54,24 +54,24 @@ distance(int a, int b)
 	SimTime		far = machine->memory_other;
 
 	if (a == b)
-		return PGSWEEP_DISTANCE_LOCAL;
+		return PGSWEEP_NUMA_DISTANCE_LOCAL;
 	if (a / machine->nodes_per_socket == b / machine->nodes_per_socket)
 		far = machine->memory_socket;
-	return Max(PGSWEEP_DISTANCE_LOCAL + 1,
-			   Min(254, PGSWEEP_DISTANCE_LOCAL * far / Max(machine->memory_local, 1)));
+	return Max(PGSWEEP_NUMA_DISTANCE_LOCAL + 1,
+			   Min(254, PGSWEEP_NUMA_DISTANCE_LOCAL * far / Max(machine->memory_local, 1)));
 }
 
 static void
 make_topology(void)
 {
-	PgSweepTopology *t = &pgsweep_topology;
+	PgSweepNumaTopology *t = &pgsweep_numa_topology;
 
 	t->nnodes = sim_nodes();
 	t->ncpus = t->cpu_limit = sim_cpus();
-	if (t->nnodes > PGSWEEP_MAX_NODES)
-		sim_fail("pg_sweep knows up to %d nodes", PGSWEEP_MAX_NODES);
-	if (t->ncpus > PGSWEEP_MAX_CPUS)
-		sim_fail("pg_sweep knows up to %d CPUs", PGSWEEP_MAX_CPUS);
+	if (t->nnodes > PGSWEEP_NUMA_MAX_NODES)
+		sim_fail("pg_sweep knows up to %d nodes", PGSWEEP_NUMA_MAX_NODES);
+	if (t->ncpus > PGSWEEP_NUMA_MAX_CPUS)
+		sim_fail("pg_sweep knows up to %d CPUs", PGSWEEP_NUMA_MAX_CPUS);
 	for (uint32 cpu = 0; cpu < t->ncpus; cpu++)
 	{
 		t->cpu_node[cpu] = sim_node_of_cpu(cpu);
@@ -106,7 +106,7 @@ pgsweep_has_ring_flush(void)
 }
 
 void
-pgsweep_show_pins(void)
+pgsweep_pins_show(void)
 {
 }
 

@@ -263,7 +263,7 @@ inline choose()
  * does not try again.  held says whether it has got the lock.
  *
  * An attempt that fails changes nothing, so there is no step for it: core queues
- * sometimes where it would have succeeded.  pgsweep_acquire_or_queue() queues
+ * sometimes where it would have succeeded.  pgsweep_lwlock_acquire_or_queue() queues
  * in the compare-and-swap that proves that it cannot succeed.  Who is overdue
  * sets RESERVED with it, if the lock is held exclusively.
  */
@@ -365,7 +365,7 @@ inline wait_for_var()
 		fi;
 		if
 		:: lock_list(); queue_self(WUF)
-		:: d_step {				/* pgsweep_queue_for_var() */
+		:: d_step {				/* pgsweep_lwlock_queue_for_var() */
 				if
 				:: w_ex -> push(WUF)
 				:: else -> got = 1

@@ -163,7 +163,7 @@ inline unlock_list()
 	fi
 }
 
-/* LWLockReleaseInternal(); the waker is core's or pgsweep_lock_list_or_leave() */
+/* LWLockReleaseInternal(); the waker is core's or pgsweep_lwlock_lock_list_or_leave() */
 inline release()
 {
 	atomic {

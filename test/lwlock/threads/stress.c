@@ -366,7 +366,7 @@ op_nested(int i)
 static void
 switch_policy(void)
 {
-	uint8		policy = harness_random(PGSWEEP_NUM_LWLOCK_POLICIES);
+	uint8		policy = harness_random(PGSWEEP_LWLOCK_NUM_POLICIES);
 	int			tranche = locks[harness_random(nlocks)].lock->tranche;
 
 	if (harness_random(2))
@@ -624,8 +624,8 @@ one_round(uint64 seed)
 		disowned[i] = NULL;
 	}
 	still_working = nbackends - (disown ? 1 : 0);
-	memset(PgSweepLwlock->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, PGSWEEP_NUM_TRANCHES);
-	PgSweepLwlock->default_policy = harness_random(PGSWEEP_NUM_LWLOCK_POLICIES);
+	memset(PgSweepLwlock->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, PGSWEEP_LWLOCK_NUM_TRANCHES);
+	PgSweepLwlock->default_policy = harness_random(PGSWEEP_LWLOCK_NUM_POLICIES);
 
 	harness_run(nbackends, backend_main);
 	check_all_quiet();
