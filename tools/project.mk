@@ -41,7 +41,7 @@ demo:
 
 check: default_variant = cassert
 check:
-	@$(sweep_tools)/check $(if $(PG_CONFIG),--pg-config '$(PG_CONFIG)',$(VARIANT))
+	@$(sweep_tools)/check $(if $(AREA),--area '$(AREA)') $(if $(PG_CONFIG),--pg-config '$(PG_CONFIG)',$(VARIANT))
 
 check-core:
 	@$(sweep_tools)/check-core $(if $(STRATEGIES),--strategies '$(STRATEGIES)') \
