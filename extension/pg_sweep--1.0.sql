@@ -4,7 +4,7 @@
 \echo Use "CREATE EXTENSION pg_sweep" to load this file. \quit
 
 --
--- What switches: superusers, and those they grant it to.
+-- Functions that change something: for superusers and roles that they grant them to.
 --
 
 CREATE FUNCTION pg_sweep_set_strategy(strategy text)
@@ -13,7 +13,7 @@ AS 'MODULE_PATHNAME', 'pg_sweep_set_strategy'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_set_strategy(text) IS
-'make a buffer replacement strategy active in all backends at once, until the next switch or a restart, that after a crash included; returns the one active before; not undone by ROLLBACK';
+'make a buffer replacement strategy active in all backends at once, until the next switch, a restart or a crash; returns the one before; not undone by ROLLBACK';
 
 CREATE FUNCTION pg_sweep_reset_stats()
 RETURNS timestamptz
@@ -21,7 +21,7 @@ AS 'MODULE_PATHNAME', 'pg_sweep_reset_stats'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_reset_stats() IS
-'let the counters of pg_sweep''s views begin at zero; returns the time of the reset before';
+'reset the counters of pg_sweep''s views; returns the time of the reset before';
 
 CREATE FUNCTION pg_sweep_set_lwlock_policy(policy text, tranche text DEFAULT NULL)
 RETURNS text
@@ -29,14 +29,14 @@ AS 'MODULE_PATHNAME', 'pg_sweep_set_lwlock_policy'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_set_lwlock_policy(text, text) IS
-'make a policy of waiting for LWLocks active in all processes at once, until the next switch or a restart, that after a crash included; for one tranche (policy default: as the others again), or, without one, for all that have no policy of their own; returns the one active before; not undone by ROLLBACK';
+'make a policy of waiting for LWLocks active in all processes at once: for one tranche (policy default takes it away again), or for all tranches without a policy of their own; lasts until the next switch, a restart or a crash; returns the one before; not undone by ROLLBACK';
 
 REVOKE ALL ON FUNCTION pg_sweep_set_lwlock_policy(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_set_strategy(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION pg_sweep_reset_stats() FROM PUBLIC;
 
 --
--- What shows: pg_monitor.
+-- Views: for pg_monitor.
 --
 
 CREATE FUNCTION pg_sweep_get_status(
@@ -76,36 +76,36 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_status AS
     SELECT * FROM pg_sweep_get_status();
 
-COMMENT ON VIEW pg_sweep_status IS 'one row: what pg_sweep can do on this server, and what is active';
+COMMENT ON VIEW pg_sweep_status IS 'one row: the state of pg_sweep on this server, and what is active';
 COMMENT ON COLUMN pg_sweep_status.state IS 'ok, not preloaded, server not patched, or wrong API; if not ok, only note and server_api are known';
-COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; if it is ok: which core patches the server lacks, if any';
-COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the hook contract that the server was built with; NULL without the patch';
-COMMENT ON COLUMN pg_sweep_status.strategy IS 'the strategy that allocations use now';
-COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied; what a restart makes active, unless the file has been edited since';
+COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; otherwise the core patches that the server lacks';
+COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the server''s hook contract; NULL without the patch';
+COMMENT ON COLUMN pg_sweep_status.strategy IS 'strategy of new allocations';
+COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied';
 COMMENT ON COLUMN pg_sweep_status.reason IS 'what auto decided by; NULL if the strategy was named';
 COMMENT ON COLUMN pg_sweep_status.generation IS 'number of switches since the server started, plus one';
-COMMENT ON COLUMN pg_sweep_status.active_since IS 'when the strategy became active';
+COMMENT ON COLUMN pg_sweep_status.active_since IS 'time of the last switch';
 COMMENT ON COLUMN pg_sweep_status.set_by IS 'start, reload (of the configuration) or function';
-COMMENT ON COLUMN pg_sweep_status.set_by_role IS 'who called pg_sweep_set_strategy(), if that was it';
-COMMENT ON COLUMN pg_sweep_status.batch_size IS 'buffers that a backend takes from the hand at once';
+COMMENT ON COLUMN pg_sweep_status.set_by_role IS 'role that called pg_sweep_set_strategy()';
+COMMENT ON COLUMN pg_sweep_status.batch_size IS 'buffers of a full lease now';
 COMMENT ON COLUMN pg_sweep_status.batch_size_configured IS 'pg_sweep.batch_size as last applied; 0 = automatic';
-COMMENT ON COLUMN pg_sweep_status.buffers IS 'buffers of the pool';
+COMMENT ON COLUMN pg_sweep_status.buffers IS 'buffers in the pool';
 COMMENT ON COLUMN pg_sweep_status.backends IS 'processes that have allocated a buffer and not exited';
-COMMENT ON COLUMN pg_sweep_status.lease_limit IS 'buffers that all leases together may cover';
-COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) that the active strategy''s hand points to';
+COMMENT ON COLUMN pg_sweep_status.lease_limit IS 'largest number of buffers that all leases together may cover';
+COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active strategy''s hand';
 COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes of that hand since the server started';
 COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategy partitioned; see pg_sweep_partitions';
 COMMENT ON COLUMN pg_sweep_status.partitions_configured IS 'pg_sweep.partitions; 0 = automatic';
 COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this server may use';
-COMMENT ON COLUMN pg_sweep_status.nodes_note IS 'why there may be more nodes than are seen';
-COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'where shared buffers are put in fact: off, interleave or partition';
-COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement: what was asked for';
-COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why it is not what was asked for, or not all of it';
-COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'what placing the memory took when the server started';
-COMMENT ON COLUMN pg_sweep_status.lwlock_policy IS 'how processes wait for LWLocks whose tranche has no policy of its own; NULL if the server lacks the hooks for it';
+COMMENT ON COLUMN pg_sweep_status.nodes_note IS 'why the machine may have more nodes than that';
+COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'placement in force: off, interleave or partition';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why placement in force differs from the configured one';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'duration of placement at start';
+COMMENT ON COLUMN pg_sweep_status.lwlock_policy IS 'policy of waiting for LWLocks of tranches without a policy of their own; NULL if the server lacks the hooks';
 COMMENT ON COLUMN pg_sweep_status.lwlock_policy_configured IS 'pg_sweep.lwlock_policy as last applied';
-COMMENT ON COLUMN pg_sweep_status.ring_eager_flush IS 'pg_sweep.ring_eager_flush in this session: are rings written out when a dirty buffer of them is reused? NULL if the server lacks the hooks for it';
-COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'since when the counters of the other views count';
+COMMENT ON COLUMN pg_sweep_status.ring_eager_flush IS 'pg_sweep.ring_eager_flush in this session; NULL if the server lacks the hooks';
+COMMENT ON COLUMN pg_sweep_status.stats_reset IS 'start of counting in all views';
 
 CREATE FUNCTION pg_sweep_get_strategies(
     OUT strategy text,
@@ -132,22 +132,22 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_strategies AS
     SELECT * FROM pg_sweep_get_strategies();
 
-COMMENT ON VIEW pg_sweep_strategies IS 'a row a strategy: what it did since stats_reset, all processes that ever ran together';
-COMMENT ON COLUMN pg_sweep_strategies.active_time IS 'how long it was the active one';
-COMMENT ON COLUMN pg_sweep_strategies.switches IS 'how often it was made active';
-COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) that its hand points to';
+COMMENT ON VIEW pg_sweep_strategies IS 'one row per strategy, summed over all processes since stats_reset';
+COMMENT ON COLUMN pg_sweep_strategies.active_time IS 'how long it was active';
+COMMENT ON COLUMN pg_sweep_strategies.switches IS 'times that it was made active';
+COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) at its hand';
 COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hand since the server started';
-COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims asked for; buffers that a ring reused are not among them';
-COMMENT ON COLUMN pg_sweep_strategies.failed IS 'of them, those that ended in "no unpinned buffers available"';
+COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims requested, without buffers that a ring reused';
+COMMENT ON COLUMN pg_sweep_strategies.failed IS 'of allocations, those that raised "no unpinned buffers available"';
 COMMENT ON COLUMN pg_sweep_strategies.evictions IS 'of allocations, those whose buffer held a page; the others were empty';
-COMMENT ON COLUMN pg_sweep_strategies.looked_at IS 'buffers looked at for that';
-COMMENT ON COLUMN pg_sweep_strategies.usage_taken IS 'looks that took one usage count away';
-COMMENT ON COLUMN pg_sweep_strategies.pinned IS 'looks that found the buffer in use';
-COMMENT ON COLUMN pg_sweep_strategies.lost_races IS 'looks during which another process changed the buffer';
+COMMENT ON COLUMN pg_sweep_strategies.looked_at IS 'buffers examined to find victims';
+COMMENT ON COLUMN pg_sweep_strategies.usage_taken IS 'buffers examined that lost one usage count';
+COMMENT ON COLUMN pg_sweep_strategies.pinned IS 'buffers examined that were pinned or locked';
+COMMENT ON COLUMN pg_sweep_strategies.lost_races IS 'buffers examined that another process changed at that moment';
 COMMENT ON COLUMN pg_sweep_strategies.leases IS 'leases taken';
-COMMENT ON COLUMN pg_sweep_strategies.leases_expired IS 'leases dropped or cut short: switched, lapped, or more backends since';
-COMMENT ON COLUMN pg_sweep_strategies.buffers_expired IS 'buffers in what was dropped';
-COMMENT ON COLUMN pg_sweep_strategies.shared_atomics IS 'atomic read-modify-writes of cache lines that all allocations share (hand, allocation counter); buffer headers and spinlocks not counted';
+COMMENT ON COLUMN pg_sweep_strategies.leases_expired IS 'leases dropped or cut: after a switch, a lap, more backends, an exit';
+COMMENT ON COLUMN pg_sweep_strategies.buffers_expired IS 'buffers in the dropped parts of leases';
+COMMENT ON COLUMN pg_sweep_strategies.shared_atomics IS 'atomic read-modify-writes of cache lines that all allocations share (hand, allocation counter), without buffer headers and spinlocks';
 
 CREATE FUNCTION pg_sweep_get_backends(
     OUT pid int4,
@@ -173,11 +173,11 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_backends AS
     SELECT * FROM pg_sweep_get_backends();
 
-COMMENT ON VIEW pg_sweep_backends IS 'a row a process that has allocated a buffer: its own counters since it began, or since stats_reset; those that core does not count for "stock" count its other strategies only';
-COMMENT ON COLUMN pg_sweep_backends.strategy IS 'the strategy of its last allocation';
-COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers of its lease not looked at yet';
+COMMENT ON VIEW pg_sweep_backends IS 'one row per process that has allocated a buffer: its counters since it started or since stats_reset; under stock, only allocations counts';
+COMMENT ON COLUMN pg_sweep_backends.strategy IS 'strategy of its last allocation';
+COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers left of its lease';
 COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node of its home partition; NULL unless the strategy is partitioned';
-COMMENT ON COLUMN pg_sweep_backends.home IS 'the partition it was at home in when it took its last lease';
+COMMENT ON COLUMN pg_sweep_backends.home IS 'its home partition when it took its last lease';
 
 CREATE FUNCTION pg_sweep_get_partitions(
     OUT partition int4,
@@ -200,20 +200,20 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_partitions AS
     SELECT * FROM pg_sweep_get_partitions();
 
-COMMENT ON VIEW pg_sweep_partitions IS 'a row a partition of strategy partitioned: where it is, and what it did since stats_reset';
+COMMENT ON VIEW pg_sweep_partitions IS 'one row per partition of strategy partitioned: its place, and its counters since stats_reset';
 COMMENT ON COLUMN pg_sweep_partitions.partition IS 'number of the partition, from 0';
-COMMENT ON COLUMN pg_sweep_partitions.node IS 'NUMA node whose backends are at home here';
+COMMENT ON COLUMN pg_sweep_partitions.node IS 'NUMA node that it belongs to';
 COMMENT ON COLUMN pg_sweep_partitions.first_buffer IS 'number of its first buffer, from 0';
-COMMENT ON COLUMN pg_sweep_partitions.num_buffers IS 'how many buffers it has';
-COMMENT ON COLUMN pg_sweep_partitions.hand IS 'buffer number that its hand points to';
+COMMENT ON COLUMN pg_sweep_partitions.num_buffers IS 'number of its buffers';
+COMMENT ON COLUMN pg_sweep_partitions.hand IS 'buffer number at its hand';
 COMMENT ON COLUMN pg_sweep_partitions.passes IS 'complete passes of its hand since the server started';
-COMMENT ON COLUMN pg_sweep_partitions.requests IS 'victims asked for by processes at home here';
+COMMENT ON COLUMN pg_sweep_partitions.requests IS 'victims requested by processes whose home it is';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_out IS 'of requests, those that another partition served';
 COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
-COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes at home elsewhere';
+COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes with another home';
 COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, those for processes on the partition''s node';
 COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
-COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'for how long a page stays that nobody uses again, at the rate of about the last minute; NULL if nothing is evicted by strategy partitioned';
+COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays at the rate of about the last minute; NULL if strategy partitioned evicts nothing';
 
 CREATE FUNCTION pg_sweep_get_nodes(
     OUT node int4,
@@ -241,21 +241,21 @@ CREATE VIEW pg_sweep_nodes AS
                           / (nullif(n.buffers, 0) / sum(n.buffers) OVER ()) - 1), 2) AS imbalance_percent
       FROM pg_sweep_get_nodes() n;
 
-COMMENT ON VIEW pg_sweep_nodes IS 'a row a NUMA node that this server may use: what its partitions did since stats_reset, and for whom';
+COMMENT ON VIEW pg_sweep_nodes IS 'one row per NUMA node that this server may use: sums over its partitions since stats_reset';
 COMMENT ON COLUMN pg_sweep_nodes.node IS 'the kernel''s number of the node';
-COMMENT ON COLUMN pg_sweep_nodes.cpus IS 'CPUs that this server may use and that are nearest to this node';
+COMMENT ON COLUMN pg_sweep_nodes.cpus IS 'CPUs nearest to this node that this server may use';
 COMMENT ON COLUMN pg_sweep_nodes.partitions IS 'partitions that belong to the node';
 COMMENT ON COLUMN pg_sweep_nodes.buffers IS 'buffers of those partitions';
-COMMENT ON COLUMN pg_sweep_nodes.resident_buffers IS 'buffers that really were in the node''s memory when pg_sweep_numa_residence was last asked; NULL if it never was';
-COMMENT ON COLUMN pg_sweep_nodes.residence_asked_at IS 'when that was';
-COMMENT ON COLUMN pg_sweep_nodes.requests IS 'victims asked for by processes on this node';
+COMMENT ON COLUMN pg_sweep_nodes.resident_buffers IS 'buffers in the node''s memory when pg_sweep_numa_residence was last read; NULL if never';
+COMMENT ON COLUMN pg_sweep_nodes.residence_asked_at IS 'time of that';
+COMMENT ON COLUMN pg_sweep_nodes.requests IS 'victims requested by processes on this node';
 COMMENT ON COLUMN pg_sweep_nodes.allocations IS 'victims found in this node''s partitions';
 COMMENT ON COLUMN pg_sweep_nodes.local_allocations IS 'of allocations, those for processes on this node';
 COMMENT ON COLUMN pg_sweep_nodes.remote_allocations IS 'of allocations, those for processes on other nodes';
-COMMENT ON COLUMN pg_sweep_nodes.local_percent IS 'local allocations in percent of all';
+COMMENT ON COLUMN pg_sweep_nodes.local_percent IS 'local allocations in percent of the node''s allocations';
 COMMENT ON COLUMN pg_sweep_nodes.fair_share_percent IS 'the node''s buffers in percent of the pool';
-COMMENT ON COLUMN pg_sweep_nodes.share_percent IS 'the node''s allocations in percent of all';
-COMMENT ON COLUMN pg_sweep_nodes.imbalance_percent IS 'by how much the share is above (below: negative) the fair share, in percent of that';
+COMMENT ON COLUMN pg_sweep_nodes.share_percent IS 'the node''s allocations in percent of all allocations';
+COMMENT ON COLUMN pg_sweep_nodes.imbalance_percent IS 'distance of the share from the fair share, in percent of the latter; negative if below';
 
 CREATE FUNCTION pg_sweep_get_flows(
     OUT from_partition int4,
@@ -271,9 +271,9 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_flows AS
     SELECT * FROM pg_sweep_get_flows();
 
-COMMENT ON VIEW pg_sweep_flows IS 'the plan of strategy partitioned, in force while that is active: where the requests of each partition are sent; weights of a partition add up to 1';
+COMMENT ON VIEW pg_sweep_flows IS 'the plan of strategy partitioned: which partition serves which part of the requests of another; weights of one from_partition add up to 1';
 COMMENT ON COLUMN pg_sweep_flows.weight IS 'fraction of the requests of from_partition that to_partition serves';
-COMMENT ON COLUMN pg_sweep_flows.distance IS 'of the two nodes, as numa_distance has it; 10 is the same node';
+COMMENT ON COLUMN pg_sweep_flows.distance IS 'distance of the two nodes as the kernel has it; 10 is the same node';
 
 CREATE FUNCTION pg_sweep_get_lwlock_waits(
     OUT tranche text,
@@ -296,20 +296,20 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_lwlock_waits AS
     SELECT * FROM pg_sweep_get_lwlock_waits();
 
-COMMENT ON VIEW pg_sweep_lwlock_waits IS 'a row for each tranche of LWLocks and mode that was waited for since stats_reset, all processes that ever ran together';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.tranche IS 'name of the tranche, as wait events have it; NULL: what processes found no place for that had met many tranches before';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.mode IS 'exclusive, shared, or wait until free (to be told that another has done it, as in flushing WAL)';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.policy IS 'the policy that the tranche has now';
+COMMENT ON VIEW pg_sweep_lwlock_waits IS 'one row per tranche of LWLocks and mode that was waited for since stats_reset, summed over all processes';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.tranche IS 'name of the tranche, as in wait events; NULL for the sum of tranches that processes found no room for';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.mode IS 'exclusive, shared, or wait until free (what the lock protects may be done by another process, as flushing WAL)';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.policy IS 'policy of the tranche now';
 COMMENT ON COLUMN pg_sweep_lwlock_waits.contended IS 'acquisitions that found the lock taken';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.spun IS 'of contended, those that got it by trying again, without sleeping';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.queued IS 'times that a process was put into the wait queue';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.slept IS 'times that it went to sleep then';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.spurious_wakeups IS 'wake-ups after which another process was quicker to get the lock';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.overtaken IS 'of contended, those that this happened to, once or more';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.handed_over IS 'of contended, those that the lock was kept for in the end, see pg_sweep.lwlock_handoff_after';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.wait_time IS 'total of all waits in which the process slept, from finding the lock taken to the last wake-up, in milliseconds';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.longest_wait IS 'the longest of them, in milliseconds';
-COMMENT ON COLUMN pg_sweep_lwlock_waits.histogram IS 'how many of these waits there were: element 1 those below 1 microsecond, element i of the rest those below 2^(i-1), the last one all that were longer';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.spun IS 'of contended, those that got the lock by trying again, without sleep';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.queued IS 'times that a process entered the wait queue';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.slept IS 'times that a process slept in the queue';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.spurious_wakeups IS 'wakeups after which another process had taken the lock';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.overtaken IS 'of contended, those with at least one spurious wakeup';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.handed_over IS 'of contended, those that got the lock by handoff, see pg_sweep.lwlock_handoff_after';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.wait_time IS 'total time of waits with a sleep, from finding the lock taken to the last wakeup, in milliseconds';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.longest_wait IS 'longest of these waits, in milliseconds';
+COMMENT ON COLUMN pg_sweep_lwlock_waits.histogram IS 'number of these waits by length: element 1 below 1 microsecond, element i below 2^(i-1) microseconds, the last one all longer waits';
 
 CREATE FUNCTION pg_sweep_get_lwlock_policies(
     OUT tranche text,
@@ -322,10 +322,10 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_lwlock_policies AS
     SELECT * FROM pg_sweep_get_lwlock_policies();
 
-COMMENT ON VIEW pg_sweep_lwlock_policies IS 'a row for each tranche of LWLocks that this session knows, and one for the default: how processes wait for them';
-COMMENT ON COLUMN pg_sweep_lwlock_policies.tranche IS 'name of the tranche, as wait events have it; NULL: the default';
-COMMENT ON COLUMN pg_sweep_lwlock_policies.policy IS 'the policy in force';
-COMMENT ON COLUMN pg_sweep_lwlock_policies.own IS 'has the tranche a policy of its own?';
+COMMENT ON VIEW pg_sweep_lwlock_policies IS 'one row per tranche of LWLocks that this session knows, and one for the default: the policy of waiting';
+COMMENT ON COLUMN pg_sweep_lwlock_policies.tranche IS 'name of the tranche, as in wait events; NULL for the default';
+COMMENT ON COLUMN pg_sweep_lwlock_policies.policy IS 'policy in force';
+COMMENT ON COLUMN pg_sweep_lwlock_policies.own IS 'does the tranche have a policy of its own?';
 
 CREATE FUNCTION pg_sweep_get_pins(
     OUT pid int4,
@@ -340,12 +340,12 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_pins AS
     SELECT * FROM pg_sweep_get_pins();
 
-COMMENT ON VIEW pg_sweep_pins IS 'a row for each process that is connected to a database or has allocated a buffer: how many shared buffers it has pinned at this moment; empty if the server lacks the core patch pins-private-refcount';
-COMMENT ON COLUMN pg_sweep_pins.pid IS 'process ID; pg_stat_activity has the rest';
-COMMENT ON COLUMN pg_sweep_pins.backend_type IS 'what kind of process it is, as in pg_stat_activity';
-COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that the process has pinned now, each counted once however often it is pinned';
-COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'most that it has had pinned at once since it began, at most: one of them it may have made room for only; pg_sweep_reset_stats() leaves it alone';
-COMMENT ON COLUMN pg_sweep_pins.table_slots IS 'slots of the table in which it counts its pins, 8 bytes each; it grows with what is pinned at once, and if it has become very large, gets small again after the transaction';
+COMMENT ON VIEW pg_sweep_pins IS 'one row per process that is connected to a database or has allocated a buffer: its pinned shared buffers at this moment; empty if the server lacks the core patch pins-private-refcount';
+COMMENT ON COLUMN pg_sweep_pins.pid IS 'process ID';
+COMMENT ON COLUMN pg_sweep_pins.backend_type IS 'kind of process, as in pg_stat_activity';
+COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that it has pinned now; one pinned twice counts once';
+COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'upper bound of the most buffers pinned at once since the process started; not reset by pg_sweep_reset_stats()';
+COMMENT ON COLUMN pg_sweep_pins.table_slots IS 'slots of its table of pins, 8 bytes each; a very large table shrinks after the transaction';
 
 CREATE FUNCTION pg_sweep_get_ring(
     OUT ring text,
@@ -368,65 +368,23 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_ring AS
     SELECT * FROM pg_sweep_get_ring();
 
-COMMENT ON VIEW pg_sweep_ring IS 'a row for each kind of ring that pg_sweep.ring_eager_flush writes out: what was written since stats_reset, all processes that ever ran together; empty if the server lacks the core patch ring-flush-hooks';
+COMMENT ON VIEW pg_sweep_ring IS 'one row per kind of ring that pg_sweep.ring_eager_flush writes out, summed over all processes since stats_reset; empty if the server lacks the core patch ring-flush-hooks';
 COMMENT ON COLUMN pg_sweep_ring.ring IS 'bulkwrite (COPY FROM, CREATE TABLE AS, REFRESH MATERIALIZED VIEW, ...) or vacuum, as the contexts of pg_stat_io';
-COMMENT ON COLUMN pg_sweep_ring.laps IS 'times that a process met a dirty victim in its ring, and went once through it';
-COMMENT ON COLUMN pg_sweep_ring.victims IS 'of these victims, those that it wrote; the others had been written by somebody else meanwhile';
-COMMENT ON COLUMN pg_sweep_ring.eager IS 'other blocks of the ring written then';
-COMMENT ON COLUMN pg_sweep_ring.writes IS 'calls that wrote victims and others, each one or more neighbouring blocks';
-COMMENT ON COLUMN pg_sweep_ring.wal_flushes IS 'victims that WAL had to be flushed for before; for none of the others it had to be';
-COMMENT ON COLUMN pg_sweep_ring.skipped_clean IS 'buffers passed over as there was nothing to write';
-COMMENT ON COLUMN pg_sweep_ring.skipped_pinned IS 'buffers passed over as somebody had them pinned';
-COMMENT ON COLUMN pg_sweep_ring.skipped_used IS 'buffers passed over as others than the ring use them: their usage count is above 1';
-COMMENT ON COLUMN pg_sweep_ring.skipped_wal IS 'buffers passed over as WAL would have to be flushed for them; after 64 of them without one that could be written the lap ends';
-COMMENT ON COLUMN pg_sweep_ring.skipped_locked IS 'buffers passed over as their content was locked';
-COMMENT ON COLUMN pg_sweep_ring.skipped_io IS 'buffers passed over as somebody else was writing them, just had, or had failed to';
-COMMENT ON COLUMN pg_sweep_ring.total_time IS 'total of all laps, flushing WAL for victims and writing included, in milliseconds';
-
-REVOKE ALL ON FUNCTION pg_sweep_get_status() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_strategies() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_backends() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_flows() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_policies() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_lwlock_waits() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_nodes() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_partitions() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_pins() FROM PUBLIC;
-REVOKE ALL ON FUNCTION pg_sweep_get_ring() FROM PUBLIC;
-REVOKE ALL ON pg_sweep_status FROM PUBLIC;
-REVOKE ALL ON pg_sweep_strategies FROM PUBLIC;
-REVOKE ALL ON pg_sweep_backends FROM PUBLIC;
-REVOKE ALL ON pg_sweep_flows FROM PUBLIC;
-REVOKE ALL ON pg_sweep_lwlock_policies FROM PUBLIC;
-REVOKE ALL ON pg_sweep_lwlock_waits FROM PUBLIC;
-REVOKE ALL ON pg_sweep_nodes FROM PUBLIC;
-REVOKE ALL ON pg_sweep_partitions FROM PUBLIC;
-REVOKE ALL ON pg_sweep_pins FROM PUBLIC;
-REVOKE ALL ON pg_sweep_ring FROM PUBLIC;
-
-GRANT EXECUTE ON FUNCTION pg_sweep_get_status() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_strategies() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_backends() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_flows() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_policies() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_lwlock_waits() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_nodes() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_partitions() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_pins() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION pg_sweep_get_ring() TO pg_monitor;
-GRANT SELECT ON pg_sweep_status TO pg_monitor;
-GRANT SELECT ON pg_sweep_strategies TO pg_monitor;
-GRANT SELECT ON pg_sweep_backends TO pg_monitor;
-GRANT SELECT ON pg_sweep_flows TO pg_monitor;
-GRANT SELECT ON pg_sweep_lwlock_policies TO pg_monitor;
-GRANT SELECT ON pg_sweep_lwlock_waits TO pg_monitor;
-GRANT SELECT ON pg_sweep_nodes TO pg_monitor;
-GRANT SELECT ON pg_sweep_partitions TO pg_monitor;
-GRANT SELECT ON pg_sweep_pins TO pg_monitor;
-GRANT SELECT ON pg_sweep_ring TO pg_monitor;
+COMMENT ON COLUMN pg_sweep_ring.laps IS 'times that a process met a dirty victim in its ring and went once through the ring';
+COMMENT ON COLUMN pg_sweep_ring.victims IS 'of these victims, those that it wrote; another process had written the others';
+COMMENT ON COLUMN pg_sweep_ring.eager IS 'other blocks of the ring written in laps';
+COMMENT ON COLUMN pg_sweep_ring.writes IS 'calls that wrote victims and others, one or more neighbouring blocks each';
+COMMENT ON COLUMN pg_sweep_ring.wal_flushes IS 'victims for which WAL was flushed first; the others need none';
+COMMENT ON COLUMN pg_sweep_ring.skipped_clean IS 'buffers passed over: nothing to write';
+COMMENT ON COLUMN pg_sweep_ring.skipped_pinned IS 'buffers passed over: pinned by another process';
+COMMENT ON COLUMN pg_sweep_ring.skipped_used IS 'buffers passed over: usage count above 1, so used outside the ring';
+COMMENT ON COLUMN pg_sweep_ring.skipped_wal IS 'buffers passed over: WAL would have to be flushed; 64 of them without a write between end the lap';
+COMMENT ON COLUMN pg_sweep_ring.skipped_locked IS 'buffers passed over: content locked';
+COMMENT ON COLUMN pg_sweep_ring.skipped_io IS 'buffers passed over: I/O by another process in progress, just over, or failed before';
+COMMENT ON COLUMN pg_sweep_ring.total_time IS 'total time of all laps, including WAL flushes for victims and writes, in milliseconds';
 
 --
--- What asks the kernel, and takes its time.
+-- Residence asks the kernel, which takes time.
 --
 
 CREATE FUNCTION pg_sweep_get_numa_residence(
@@ -442,22 +400,50 @@ AS 'MODULE_PATHNAME', 'pg_sweep_get_numa_residence'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_get_numa_residence() IS
-'ask the kernel where the pages of shared memory are; maps all that exist into this process';
+'ask the kernel where the pages of shared memory are; maps all existing ones into this process';
 
 CREATE VIEW pg_sweep_numa_residence AS
     SELECT * FROM pg_sweep_get_numa_residence();
 
-COMMENT ON VIEW pg_sweep_numa_residence IS 'a row for each kind of shared memory, partition and NUMA node that has pages of it, according to the kernel; asking takes a system call for each thousand pages';
-COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers themselves), descriptors (of buffers), procs (PGPROCs), or fast-path locks (their arrays)';
-COMMENT ON COLUMN pg_sweep_numa_residence.partition IS 'the partition that the blocks or descriptors belong to; NULL for the rest';
-COMMENT ON COLUMN pg_sweep_numa_residence.node IS 'the node that the pages are on; NULL: never used yet (of huge pages, also: not known to have been used)';
-COMMENT ON COLUMN pg_sweep_numa_residence.wanted_node IS 'the node that pg_sweep.numa_placement wants them on; NULL: any';
-COMMENT ON COLUMN pg_sweep_numa_residence.page_size IS 'bytes of a page';
-COMMENT ON COLUMN pg_sweep_numa_residence.pages IS 'pages; one that two partitions or nodes share counts for the one that has more of it, and one that has other things in it, too, is not counted';
+COMMENT ON VIEW pg_sweep_numa_residence IS 'one row per kind of shared memory, partition and NUMA node, as the kernel tells; takes a system call per 1000 pages';
+COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers), descriptors (of buffers), procs (PGPROCs), or fast-path locks (their arrays)';
+COMMENT ON COLUMN pg_sweep_numa_residence.partition IS 'partition of the blocks or descriptors; NULL for the rest';
+COMMENT ON COLUMN pg_sweep_numa_residence.node IS 'node of the pages; NULL for pages never used (of huge pages: not known to have been used)';
+COMMENT ON COLUMN pg_sweep_numa_residence.wanted_node IS 'node where pg_sweep.numa_placement puts them; NULL for any';
+COMMENT ON COLUMN pg_sweep_numa_residence.page_size IS 'size of a page in bytes';
+COMMENT ON COLUMN pg_sweep_numa_residence.pages IS 'pages; one shared by two partitions or nodes counts for the larger part, and one shared with other memory does not count';
 COMMENT ON COLUMN pg_sweep_numa_residence.bytes IS 'bytes of those pages';
 
-REVOKE ALL ON FUNCTION pg_sweep_get_numa_residence() FROM PUBLIC;
-REVOKE ALL ON pg_sweep_numa_residence FROM PUBLIC;
+--
+-- Rights of the views and of the functions behind them.
+--
 
-GRANT EXECUTE ON FUNCTION pg_sweep_get_numa_residence() TO pg_monitor;
-GRANT SELECT ON pg_sweep_numa_residence TO pg_monitor;
+REVOKE ALL ON FUNCTION
+    pg_sweep_get_status(), pg_sweep_get_strategies(),
+    pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
+    pg_sweep_get_flows(), pg_sweep_get_numa_residence(),
+    pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
+    pg_sweep_get_pins(), pg_sweep_get_ring()
+    FROM PUBLIC;
+
+REVOKE ALL ON
+    pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
+    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows,
+    pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
+    pg_sweep_pins, pg_sweep_ring
+    FROM PUBLIC;
+
+GRANT EXECUTE ON FUNCTION
+    pg_sweep_get_status(), pg_sweep_get_strategies(),
+    pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
+    pg_sweep_get_flows(), pg_sweep_get_numa_residence(),
+    pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
+    pg_sweep_get_pins(), pg_sweep_get_ring()
+    TO pg_monitor;
+
+GRANT SELECT ON
+    pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
+    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows,
+    pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
+    pg_sweep_pins, pg_sweep_ring
+    TO pg_monitor;
