@@ -1,4 +1,4 @@
-# lib.sh: what the build tools share: paths, messages, locks, the plain user.
+# lib.sh: shared by the build tools: paths, messages, locks, the plain user.
 # Sourced by the bash scripts in this folder, never run.
 
 sweep_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -23,8 +23,8 @@ check_variant() {
 	esac
 }
 
-# Make and PostgreSQL's own scripts split paths at white space; say so at once
-# instead of failing somewhere deep in the build.
+# make and PostgreSQL's own scripts split paths at white space.  Fail now instead
+# of deep in the build.
 check_root_path() {
 	case $sweep_root in
 		*[[:space:]\'\"\$\`\\:\;\&\(\)\|\<\>\*\?#%]*)
@@ -34,8 +34,8 @@ check_root_path() {
 	esac
 }
 
-# PostgreSQL refuses to run as root: start the calling script again as the
-# plain user that owns build/.  To be called first, with the script's arguments.
+# PostgreSQL refuses to run as root: restart the calling script as the plain user
+# that owns build/.  Call this first, with the script's arguments.
 as_plain_user() {
 	if [ "$(id -u)" = 0 ]; then
 		exec "$sweep_root/tools/as-user" "$sweep_root/tools/${0##*/}" "$@"
@@ -44,8 +44,8 @@ as_plain_user() {
 		exec "$sweep_root/tools/as-user" "$sweep_root/tools/${0##*/}" "$@"
 }
 
-# Hold lock NAME until the script ends, so that two makes (or make -j) in one
-# clone wait for each other instead of building into one another's feet.
+# Hold lock NAME until the script ends: two makes (or make -j) in one clone wait
+# for each other.
 take_lock() {
 	mkdir -p "$sweep_build/locks"
 	exec {sweep_lock_fd}>"$sweep_build/locks/$1"
@@ -55,19 +55,19 @@ take_lock() {
 	fi
 }
 
-# Run a command that may leave a server behind without handing it the lock,
-# which would then be held for as long as that server lives.
+# Run a command without the lock.  A server that it leaves behind would otherwise
+# hold the lock until it ends.
 unlocked() (
 	exec {sweep_lock_fd}>&-
 	"$@"
 )
 
-# Run make free of the flags, overrides and job server of an outer make.
+# Run make without the flags, overrides and job server of an outer make.
 inner_make() { env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u MAKEFILES make "$@"; }
 
 jobs_wanted() { printf '%s\n' "${JOBS:-$(nproc 2>/dev/null || echo 2)}"; }
 
-# One hash over names and contents of the files named on standard input.
+# Print one hash over the names and contents of the files on standard input.
 hash_files() { LC_ALL=C sort | xargs -r -d '\n' sha256sum | sha256sum | cut -d' ' -f1; }
 
 hash_text() { sha256sum | cut -d' ' -f1; }
@@ -79,7 +79,7 @@ write_stamp() {
 	mv "$1.new" "$1"
 }
 
-# The major version of a PostgreSQL source tree, or nothing.
+# Print the version of a PostgreSQL source tree, or nothing.
 tree_version() {
 	local v=
 	if [ -f "$1/configure" ]; then
@@ -96,5 +96,5 @@ version_major() { printf '%s\n' "${1%%[!0-9]*}"; }
 
 series_dir=$sweep_root/core-hooks/$sweep_major
 
-# Patch names of a series, comments and empty lines left out.
+# Print the patch names of a series, without comments and empty lines.
 series_names() { sed -e 's/[[:space:]]*#.*$//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1/series"; }

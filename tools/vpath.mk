@@ -1,7 +1,7 @@
-# vpath.mk: read after an extension's Makefile (make -f Makefile -f vpath.mk) when
-# it is built outside its folder.  PGXS sets VPATH there, by which make would also
-# take objects and libraries that somebody's build for another server left in
-# the source folder for ours.  Only sources are to be found there.
+# vpath.mk: read after an extension's Makefile (make -f Makefile -f vpath.mk) to
+# build outside its folder.  PGXS sets VPATH, with which make would also use
+# objects and libraries in the source folder, from a build for another server.
+# This restricts the search to sources.
 VPATH =
 vpath %.c $(srcdir)
 vpath %.h $(srcdir)
