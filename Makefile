@@ -71,6 +71,16 @@ TAP_TESTS := $(if $(wildcard $(sweep_srcdir)/t/*/*.pl),1)
 REGRESS_PREP = sweep-output-folders
 EXTRA_CLEAN += .deps $(sweep_out)/regress $(sweep_out)/isolation $(sweep_out)/tap
 
+# pg_sweep_ab is the Python package ab/, with the control file for its version, as
+# one file.
+sweep_ab := $(sweep_out)/pg_sweep_ab
+sweep_ab_parts := $(filter-out %/test_%,$(wildcard $(sweep_srcdir)/ab/*.py)) $(sweep_srcdir)/pg_sweep.control
+ifneq ($(shell command -v python3),)
+SCRIPTS_built = $(sweep_ab)
+else
+$(warning There is no python3: pg_sweep_ab is left out)
+endif
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
@@ -80,7 +90,18 @@ $(OBJS) $(OBJS:.o=.bc): $(call sweep_find,*.h) $(sweep_hooks_h) | sweep-object-f
 $(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/*) $(sweep_srcdir)/tools/hooks-header
 	$(sweep_srcdir)/tools/hooks-header 18 $(sweep_out)/include
 
-.PHONY: sweep-object-folders sweep-output-folders
+$(sweep_ab): $(sweep_ab_parts)
+	rm -rf $@.parts && $(MKDIR_P) $@.parts/ab
+	cp $(sweep_ab_parts) $@.parts/ab && mv $@.parts/ab/__main__.py $@.parts
+	python3 -m zipapp --compress --python='/usr/bin/env python3' --output=$@ $@.parts
+	rm -rf $@.parts
+
+# PGXS removes a script by the path that it was built under.
+uninstall: sweep-uninstall-ab
+sweep-uninstall-ab:
+	rm -f '$(DESTDIR)$(bindir)/$(notdir $(sweep_ab))'
+
+.PHONY: sweep-uninstall-ab sweep-object-folders sweep-output-folders
 sweep-object-folders:
 	@mkdir -p $(sort $(dir $(OBJS)))
 sweep-output-folders:

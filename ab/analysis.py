@@ -1,16 +1,12 @@
 """From slices to verdicts.
 
-What is compared is the logarithm of the ratio to the baseline, block by block. As the
-order within each block is drawn at random, under settings that do the same the sign
-of each of these is as likely plus as minus, whatever the noise is like: drift,
-checkpoints, outliers. The signed-rank test (Wilcoxon, 1945) uses that and nothing
-else: its rate of false alarms is exact for every number of blocks. Its interval and
-its estimate (Hodges and Lehmann, 1963) are in one sorted list: the means of all
-pairs of blocks, each block with itself included.
-
-A bootstrap, which draws blocks with replacement, is right only with many blocks,
-and a mean tells little once a checkpoint has hit a few of them: docs/ab.md has how
-often each errs."""
+Compared are logarithms of ratios to the baseline, block by block. The order within
+each block is drawn at random. So if two settings do the same, each logarithm is as
+likely positive as negative, whatever the noise: drift, checkpoints, outliers. The
+signed-rank test (Wilcoxon, 1945) assumes that and nothing else: its rate of false
+alarms is exact for each number of blocks. Its interval and its estimate (Hodges and
+Lehmann, 1963) are taken from one sorted list: the means of all pairs of blocks,
+including each block with itself. docs/ab.md compares it with bootstraps."""
 
 import math
 from functools import lru_cache
@@ -21,20 +17,19 @@ from ab import stats
 from ab.metrics import HEADLINE, HIGHER, METRICS
 
 CONFIDENCE = 0.95
-# Up to so many blocks the distribution is counted out, from then on it is as good
-# as a normal one.
+# Up to so many blocks the distribution is counted; beyond, it is nearly normal.
 COUNTED_UP_TO = 50
-# With fewer, even all of them on one side are no more than chance (2 / 2^5).
+# With 5, all of them on one side have a chance of 2 / 2^5, more than 5 %.
 BLOCKS_LEAST = 6
 
 BETTER, WORSE = "better", "worse"
-MORE, LESS = "higher", "lower"      # of what is neither good nor bad
+MORE, LESS = "higher", "lower"      # if neither is better
 NONE_SHOWN = "no difference shown"
 
 
 @lru_cache(maxsize=None)
 def chances(n):
-    """By w: how likely a sum of ranks of at most w is, of n signs by chance."""
+    """By w: the chance that the ranks with a random sign sum up to at most w."""
     ways = [1]
     for rank in range(1, n + 1):
         more = ways + [0] * rank
@@ -58,8 +53,7 @@ def chance(n, w):
 
 @lru_cache(maxsize=None)
 def outside(n):
-    """How many of the sorted means of pairs the interval leaves out at each
-    end."""
+    """The number of sorted means that the interval leaves out at each end."""
     w = 0
     while 2 * chance(n, w) <= 1 - CONFIDENCE:
         w += 1
@@ -67,7 +61,7 @@ def outside(n):
 
 
 class Comparison:
-    """One metric of one setting, to the baseline."""
+    """Of one metric of one setting with the baseline."""
 
     def __init__(self, logs):
         n = self.blocks = len(logs)
@@ -88,8 +82,8 @@ class Comparison:
 
 
 def holm(values):
-    """p of several tests so that the chance of any false alarm among them is
-    what the smallest says (Holm, 1979)."""
+    """p of several tests, corrected for being several: the chance of any false
+    alarm among them is at most the smallest (Holm, 1979)."""
     order = sorted(range(len(values)), key=values.__getitem__)
     adjusted = [1.0] * len(values)
     largest = 0.0
@@ -100,8 +94,8 @@ def holm(values):
 
 
 def log_ratios(blocks, metric, setting, baseline):
-    """By block; none at all if it is not known of one of the slices: those where
-    a setting has stood still would be missing."""
+    """By block. None at all if one slice lacks the metric: slices in which a
+    setting stood still would be missing."""
     result = []
     for block in blocks:
         pair = [block[side].get(metric.name) for side in (setting, baseline)]
@@ -117,7 +111,7 @@ def log_ratios(blocks, metric, setting, baseline):
 
 
 def ratio_of_totals(blocks, setting, baseline):
-    """All that was done under each setting."""
+    """Of all transactions under each setting."""
     ours, base = (sum(block[side][HEADLINE] for block in blocks)
                   for side in (setting, baseline))
     return ours / base if base > 0 else None
@@ -136,10 +130,10 @@ def verdict(metric, comparison, p):
 
 def analyse(blocks, names, configuration):
     """Rows of the result. blocks: each {setting: metrics}; names: of the
-    settings, the first of which is the baseline.
+    settings, the first one being the baseline.
 
-    The verdicts on the headline are a family of tests of their own, one a setting;
-    so are, for each setting, those on all other metrics."""
+    Verdicts are corrected within families: the headline of all settings, and all
+    other metrics of each setting."""
     baseline = names[0]
     comparisons = {}
     for metric in METRICS.values():
@@ -173,15 +167,15 @@ def row(blocks, metric, name, baseline, configuration, comparison, adjusted):
     elif values:
         ratios = [1.0]
     known = comparison is not None and comparison.p is not None
-    said = verdict(metric, comparison, adjusted) if known else None
-    # As the other benches have it; not what the verdict is by
+    shown = verdict(metric, comparison, adjusted) if known else None
+    # For comparison; the verdict does not depend on it.
     bootstrap = (stats.interval(ratios) if known else None) or (None, None)
     totals = None
     if known and metric.name == HEADLINE:
         totals = ratio_of_totals(blocks, name, baseline)
-        # Typical slices say one thing, a few of them turn it round.
+        # A few slices outweigh the typical ones.
         if totals is None or (totals - 1) * (comparison.ratio - 1) < 0:
-            said = NONE_SHOWN
+            shown = NONE_SHOWN
     return result | {
         "ratio": comparison.ratio if comparison else (ratios or [None])[0],
         "ratio_min": min(ratios, default=None),
@@ -191,7 +185,7 @@ def row(blocks, metric, name, baseline, configuration, comparison, adjusted):
         "bootstrap_low": bootstrap[0], "bootstrap_high": bootstrap[1],
         "p": comparison.p if known else None,
         "p_corrected": adjusted,
-        "verdict": said,
+        "verdict": shown,
         "ratio_of_totals": totals,
         "better": metric.better,
         "headline": metric.name == HEADLINE,

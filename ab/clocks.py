@@ -1,17 +1,17 @@
-"""CPU time of all processes of a server on this machine, dead ones included."""
+"""CPU time of all processes of a server on this machine, ended ones included."""
 
 import os
 import time
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
-# pg_stat_activity.backend_start is taken a little after the process has begun,
-# and the kernel tells that in ticks since boot.
+# pg_stat_activity.backend_start is a little later than the start of the process,
+# which the kernel counts in ticks since boot.
 START_TOLERANCE = 2.0
-# of /proc/PID/stat, counted after the name in brackets
+# Fields of /proc/PID/stat, counted after the name in brackets
 PPID, CUTIME, CSTIME, STARTTIME = 1, 13, 14, 19
-# The kernel's number of the clock of another process' CPU time
-# (include/linux/posix-timers.h). To the nanosecond, where /proc/PID/stat has 10 ms.
+# The clock of another process' CPU time (include/linux/posix-timers.h in the
+# kernel), in nanoseconds, where /proc/PID/stat has steps of 10 ms.
 CPUCLOCK_SCHED = 2
 
 
@@ -25,8 +25,7 @@ def stat(pid):
 
 
 class Clocks:
-    """None of it works if the server is elsewhere, in another container, or
-    hidden from us: then there is no such object, see find()."""
+    """Of a server whose processes are visible here; see find()."""
 
     def __init__(self, postmaster, ours):
         self.postmaster = postmaster
@@ -37,11 +36,10 @@ class Clocks:
         return [int(pid) for pid in path.read_text().split()]
 
     def read(self):
-        """(CPU time in ns, time.monotonic()); None if it cannot be told any more.
+        """(CPU time in ns, time.monotonic()); None if it is not known any more.
 
-        A child's time passes to the postmaster when it has ended, so a look
-        counts it in either place, if the children are the same before and after
-        the look."""
+        When a child ends, its time passes to the postmaster. A reading counts it
+        once if the children are the same before and after."""
         for _ in range(5):
             try:
                 before = self._children()
@@ -61,7 +59,8 @@ class Clocks:
 
 
 def find(session):
-    """Clocks of the session's server, or None if it does not run here."""
+    """Clocks of the session's server; None: it is elsewhere, in another container,
+    or hidden."""
     row = session.row("SELECT pg_backend_pid() AS pid,"
                       " extract(epoch FROM backend_start)::float8 AS start"
                       " FROM pg_stat_activity WHERE pid = pg_backend_pid()")
@@ -69,8 +68,8 @@ def find(session):
         fields = stat(row["pid"])
         boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         started = boot + int(fields[STARTTIME]) / TICK
-        # A process of this number on another machine would hardly have begun
-        # at the same moment.
+        # A process with this number on another machine would have begun at another
+        # moment.
         if abs(started - row["start"]) > START_TOLERANCE:
             return None
         clocks = Clocks(int(fields[PPID]), row["pid"])

@@ -1,5 +1,5 @@
-"""--init: pgbench's tables in a database of their own. What exists is never touched,
-and a database that is not complete never left."""
+"""--init: a database with pgbench's tables. An existing one is never touched, and an
+incomplete one never left."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ from ab.session import Session
 
 DATABASE = "pg_sweep_ab"
 POLL_SECONDS = 0.2
-LONG_SECONDS = 3600             # for what takes as long as the disk does
+LONG_SECONDS = 3600             # for what waits for the disk
 
 
 def make(connection, session, scale, application, interrupts):
@@ -18,7 +18,7 @@ def make(connection, session, scale, application, interrupts):
     if session.rows("SELECT 1 FROM pg_database WHERE datname ="
                     f" {quote(DATABASE)}"):
         raise UserError(f"database {DATABASE} is there already: use it (-d"
-                         f" {DATABASE}) or drop it")
+                        f" {DATABASE}) or drop it")
     result = connection.with_database(DATABASE)
     try:
         session.execute(f"CREATE DATABASE {DATABASE}", LONG_SECONDS)
@@ -46,7 +46,7 @@ def fill(connection, scale, application, interrupts):
         output = pgbench.communicate()[0]
     if pgbench.returncode != 0:
         raise UserError("pgbench -i failed: "
-                         + "; ".join(output.strip().splitlines()[-2:]))
+                        + "; ".join(output.strip().splitlines()[-2:]))
     session = Session(connection, application)
     try:
         if session.rows("SELECT 1 FROM pg_available_extensions"

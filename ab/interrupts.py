@@ -1,6 +1,5 @@
 """Ctrl-C, SIGTERM, a closed terminal: the run ends at the next point where it waits
-anyway, so that no statement is cut off in the middle; and nothing interrupts the
-putting back."""
+anyway, which cuts off no statement. Nothing interrupts the putting back."""
 
 import signal
 import time
@@ -8,8 +7,8 @@ import time
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-# pgbench's log has the time of day of its start plus what has passed since then on a
-# clock that nobody sets. So has this, begun a moment before.
+# Times in pgbench's log are the time of day of its start, plus what has passed since
+# then on a monotonic clock. So are those of now().
 _SHIFT = time.time() - time.monotonic()
 
 
@@ -18,7 +17,7 @@ def now():
 
 
 class Interrupted(BaseException):
-    """Not an Exception: no handler of errors is to take it for one."""
+    """Not an Exception: no handler of errors must catch it."""
 
     def __init__(self, signum):
         super().__init__(signum)
@@ -33,7 +32,7 @@ class Interrupts:
 
     def install(self):
         for signum in SIGNALS:
-            # nohup, and a script's background, have had their reasons
+            # nohup, or a shell's &, may have it ignored
             if signal.getsignal(signum) != signal.SIG_IGN:
                 signal.signal(signum, self._note)
         # Stopped, it would leave the server switched.
@@ -49,7 +48,7 @@ class Interrupts:
             raise Interrupted(self.signum)
 
     def sleep(self, seconds):
-        # first this, so that a signal in between is not slept over
+        # before check(): a signal in between must not be slept over
         self.waiting = True
         try:
             self.check()
@@ -58,9 +57,9 @@ class Interrupts:
             self.waiting = False
 
     def sleep_until(self, moment):
-        """Of now()."""
+        """moment: of now()"""
         self.sleep(moment - now())
 
     def close(self):
-        """From now on, signals are noted only."""
+        """From now on, signals have no effect."""
         self.closed = True

@@ -8,17 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from ab import analysis
-from ab import clocks
-from ab import console
-from ab import init_database
-from ab import metrics
-from ab import notes
-from ab import options
-from ab import output
-from ab import picture
-from ab import settings
-from ab import switch
+from ab import (analysis, clocks, console, init_database, metrics, notes,
+                options, output, picture, settings, switch)
 from ab.errors import UserError
 from ab.interrupts import Interrupted, Interrupts
 from ab.journal import Journal
@@ -31,19 +22,20 @@ from ab.session import Connection, Session
 # A server that restarts may have to recover first.
 RECONNECT_SECONDS = 60
 RECONNECT_EACH = 0.5
-# An application that does less is not at work.
+# An application that does less is idle.
 ACTIVE_TPS = 1.0
+SCRATCH = "pg_sweep_ab."        # begins the name of the temporary folder
 
 
-class Bench:
+class Experiment:
     def __init__(self, args, connection, interrupts):
         self.args = args
         self.connection = connection
         self.interrupts = interrupts
         self.progress = output.Progress()
         self.session = self.server = self.journal = self.load = None
-        self.found = None
-        self.scratch = Path(tempfile.mkdtemp(prefix="pg_sweep_ab."))
+        self.wanted = self.found = self.configuration = None
+        self.scratch = Path(tempfile.mkdtemp(prefix=SCRATCH))
 
     def connect(self):
         self.session = Session(self.connection, APPLICATION)
@@ -61,17 +53,17 @@ class Bench:
     # -- the run
 
     def prepare(self):
-        """Everything that may be refused, without a change to the server."""
+        """Check everything that may be refused, without changing the server."""
         args = self.args
         left = self.journal.read()
         if left:
             raise UserError(f"a run that began at {left['began']} (process"
-                             f" {left['pid']}) was killed and has put nothing"
-                             " back: --restore does that (--forget: leave it"
-                             " as it is)")
+                            f" {left['pid']}) was killed and has put nothing"
+                            " back: --restore does that (--forget: leave it"
+                            " as it is)")
         if args.init:
             console.progress(f"making database {init_database.DATABASE}, scale"
-                            f" {args.init}")
+                             f" {args.init}")
             self.connection = init_database.make(
                 self.connection, self.session, args.init,
                 f"{APPLICATION} init", self.interrupts)
@@ -90,21 +82,22 @@ class Bench:
         for key in settings.keys(self.wanted):
             if settings.is_parameter(key) and self.server.is_custom(key):
                 console.say(f"  ({key} is no parameter of the server, but of"
-                           " an application)")
+                            " an application)")
+        console.say(console.machine())
 
     def choose_protocol(self):
         """A prepared statement keeps its plan, whatever is switched."""
         args, planning = self.args, self.server.planning
         if planning and args.protocol == "prepared":
             raise UserError(f"{planning[0]} is for the planner, and the plans"
-                             " of prepared statements would stay as they are:"
-                             " -M extended or simple")
+                            " of prepared statements would stay as they are:"
+                            " -M extended or simple")
         args.protocol = args.protocol or ("extended" if planning
                                           else "prepared")
         if planning and args.attach:
             console.say(f"NOTE: {planning[0]} is for the planner; statements"
-                       " that your application has prepared, and those in"
-                       " functions, keep their plans and show no difference")
+                        " that your application has prepared, and those in"
+                        " functions, keep their plans and show no difference")
 
     def start_load(self):
         args = self.args
@@ -141,7 +134,7 @@ class Bench:
         self.found = switch.find(self.session, self.server, self.wanted)
         self.journal.write(self.found, self.scratch)
         try:
-            # who has come at the same moment is seen by now
+            # By now, a run that began at the same moment is seen.
             self.server.check_alone()
             return self.measure()
         finally:
@@ -151,8 +144,8 @@ class Bench:
             self.restore(self.found)
 
     def restore(self, found):
-        """put_back(), again and again for a while: a server may be restarting, or
-        its disk full for a moment."""
+        """put_back() until it succeeds, or time is over: a server may be
+        restarting, or its disk be full for a moment."""
         deadline = time.monotonic() + RECONNECT_SECONDS
         while True:
             try:
@@ -163,7 +156,9 @@ class Bench:
             if not left:
                 break
             if time.monotonic() > deadline:
-                raise self.not_put_back("; ".join(left))
+                raise UserError(f"NOT EVERYTHING IS AS BEFORE: {'; '.join(left)}."
+                                f" Next: {PROGRAM} --restore, with the same"
+                                f" connection ({self.journal.path})")
             time.sleep(RECONNECT_EACH)
             if gone:
                 self.reconnect()
@@ -176,12 +171,27 @@ class Bench:
         try:
             self.session = Session(self.connection, APPLICATION)
         except UserError:
-            pass                        # the next turn says so
+            pass                        # restore() tries again
 
-    def not_put_back(self, why):
-        return UserError(f"NOT EVERYTHING IS AS BEFORE: {why}. Next: "
-                          f"{PROGRAM} --restore, with the same"
-                          f" connection ({self.journal.path})")
+    def restore_only(self):
+        """--restore and --forget"""
+        left = self.journal.read()
+        if left is None:
+            console.say("there is nothing to put back on this server")
+            return
+        self.interrupts.close()
+        if self.args.restore:
+            if not self.server.facts["superuser"] and left["found"]["entries"]:
+                raise UserError("--restore: postgresql.auto.conf can be changed"
+                                " by a superuser only")
+            self.restore(left["found"])
+            console.say(f"everything is as before the run of {left['began']}")
+        else:
+            self.journal.remove()
+            console.say(f"the run of {left['began']} is forgotten; what it has"
+                        " changed stays")
+        if Path(left["scratch"]).name.startswith(SCRATCH):
+            shutil.rmtree(left["scratch"], ignore_errors=True)
 
     # -- the result
 
@@ -196,10 +206,10 @@ class Bench:
         output.table(rows, names,
                      f"medians of {len(blocks)} slices of each setting")
         console.say()
-        output.explain(rows, names)
+        output.explain()
         if self.load and self.load.failed:
             console.say(f"{self.load.failed} transactions failed or were"
-                       " skipped; they count nowhere")
+                        " skipped; they are not counted")
         for line in notes.about(run, rows, self.server, self.args):
             console.say(f"NOTE: {line}")
         console.say()
@@ -207,73 +217,50 @@ class Bench:
         console.say()
         console.say(f"written: {self.args.out}/ab.json, ab.csv")
         if not self.args.no_picture:
-            picture.write(self.args.out, self.scratch, rows, names, run.slices,
+            picture.write(self.args.out, rows, names, run.slices,
                           self.configuration)
             console.say(f"written: {self.args.out}/ab.png, ab.svg")
 
 
 def check_activity(blocks):
-    rates = [values[metrics.HEADLINE] or 0 for block in blocks
-             for values in block.values()]
-    if sorted(rates)[len(rates) // 2] < ACTIVE_TPS:
+    rates = sorted(values[metrics.HEADLINE] or 0 for block in blocks
+                   for values in block.values())
+    if rates[len(rates) // 2] < ACTIVE_TPS:
         raise UserError("the server is idle: fewer than"
-                         f" {ACTIVE_TPS:g} transaction a second, so there is"
-                         " no verdict (everything is as before)")
+                        f" {ACTIVE_TPS:g} transaction a second, so there is"
+                        " no verdict (everything is as before)")
 
 
 def quietly(function, *arguments, **keywords):
-    """Even to a terminal that is gone."""
+    """Call it even if the terminal it writes to is gone."""
     try:
         function(*arguments, **keywords)
     except OSError:
         pass
 
 
-def restore_only(bench):
-    """--restore and --forget"""
-    left = bench.journal.read()
-    if left is None:
-        console.say("there is nothing to put back on this server")
-        return 0
-    bench.interrupts.close()
-    if bench.args.restore:
-        if not bench.server.facts["superuser"] and left["found"]["entries"]:
-            raise UserError("that takes a superuser")
-        bench.restore(left["found"])
-        console.say(f"everything is as before the run of {left['began']}")
-    else:
-        bench.journal.remove()
-        console.say(f"the run of {left['began']} is forgotten; what it has"
-                   " changed stays")
-    if Path(left["scratch"]).name.startswith("pg_sweep_ab."):
-        shutil.rmtree(left["scratch"], ignore_errors=True)
-    return 0
-
-
 def work(args):
     options.check(args)
-    ending = args.restore or args.forget
-    if not ending:
-        output.check_directory(args.out)
-        if not args.no_picture:
-            picture.check()
     interrupts = Interrupts()
     interrupts.install()
     connection = Connection(options.programs(args), args.host, args.port,
                             args.username, args.dbname)
-    bench = Bench(args, connection, interrupts)
+    experiment = Experiment(args, connection, interrupts)
     try:
-        bench.connect()
-        if ending:
-            return restore_only(bench)
-        bench.prepare()
-        console.say(console.machine())
-        bench.start_load()
-        run = bench.change()
-        bench.show(run)
+        if args.restore or args.forget:
+            experiment.connect()
+            experiment.restore_only()
+            return
+        output.check_directory(args.out)
+        if not args.no_picture:
+            picture.check(experiment.scratch)
+        experiment.connect()
+        experiment.prepare()
+        experiment.start_load()
+        run = experiment.change()
+        experiment.show(run)
     finally:
-        bench.close()
-    return 0
+        experiment.close()
 
 
 def main():
@@ -282,10 +269,11 @@ def main():
     sys.stderr = sys.stderr or open(os.devnull, "w")
     args = options.parse()
     try:
-        return work(args)
+        work(args)
+        return 0
     except Interrupted as interrupted:
-        quietly(print, f"{PROGRAM}: interrupted; everything is as"
-                " before", file=sys.stderr)
+        quietly(print, f"{PROGRAM}: interrupted; everything is as before",
+                file=sys.stderr)
         return 128 + interrupted.signum
     except BrokenPipeError:
         return 1

@@ -1,4 +1,4 @@
-"""The run itself: blocks of slices, each setting once a block in random order."""
+"""The run: blocks of slices; each block has each setting once, in random order."""
 
 import random
 import time
@@ -8,11 +8,11 @@ from ab.errors import UserError
 
 from ab import metrics
 from ab.interrupts import now
-from ab.switch import SomebodyElse
+from ab.switch import Interference
 
-# Between two looks at what an application has done
+# Between two readings of an application's transactions
 LOOK_SECONDS = 0.1
-# Blocks that others may spoil by switching what we compare
+# Blocks that may be spoilt by other sessions that switch what is compared
 SPOILT_MOST = 3
 
 
@@ -21,7 +21,7 @@ class Slice:
     block: int                  # -1: the warm-up
     place: int
     setting: str
-    begin: float                # by now(), after what is thrown away
+    begin: float                # of now(), without what is thrown away
     end: float
     values: dict                # of metrics.complete()
     span: object = None         # of pgbench's log
@@ -38,13 +38,13 @@ class Plan:
     seed: int
 
     def order(self, block):
-        """The same for a seed, whatever happened in other blocks."""
+        """The same for the same seed, whatever happens in other blocks."""
         order = list(self.settings)
         random.Random(f"{self.seed}/{block}").shuffle(order)
         return order
 
     def seconds(self):
-        return ((self.blocks + 1) * len(self.settings) * self.slice_seconds)
+        return (self.blocks + 1) * len(self.settings) * self.slice_seconds
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Run:
         self._complete()
 
     def _block(self, number):
-        """None: somebody else has switched, and the block is to be repeated."""
+        """None: another session has interfered, and the block must be repeated."""
         done = []
         again = len(self.spoilt)
         order = self.plan.order(number if not again else f"{number}+{again}")
@@ -80,7 +80,7 @@ class Run:
             self.progress.show(number, place, setting.name)
             try:
                 slice_ = self._slice(number, place, setting)
-            except SomebodyElse as error:
+            except Interference as error:
                 self._spoilt(number, error)
                 for other in done:
                     other.used = False
@@ -94,24 +94,24 @@ class Run:
     def _spoilt(self, number, error):
         when = time.strftime("%H:%M:%S")
         self.spoilt.append(f"{when}: {error}")
-        self.progress.note(f"block {number + 1} is thrown away, as somebody else"
-                           f" has interfered: {error}")
+        self.progress.note(f"block {number + 1} is thrown away, as another"
+                           f" session has interfered: {error}")
         if len(self.spoilt) >= SPOILT_MOST:
-            raise UserError("somebody else interferes with what is compared,"
-                             f" {len(self.spoilt)} times by now: "
-                             + " | ".join(self.spoilt))
+            raise UserError("another session interferes with what is compared,"
+                            f" {len(self.spoilt)} times by now: "
+                            + " | ".join(self.spoilt))
 
     def _slice(self, number, place, setting):
         in_force = self.switcher.apply(setting)
         if self.load:
-            # of the slice before, and before the time of this one begins
+            # what the slice before has left, before the time of this one begins
             self.load.check()
             self.load.read()
         self.interrupts.sleep(self.plan.settle_seconds)
         before = self.counters.read()
         cpu_before = self.clocks and self.clocks.read()
         begun = now()
-        # as long in every slice, whatever the switch has taken
+        # of the same length in each slice, however long the switch took
         looks = self._wait(begun + self.plan.slice_seconds
                            - self.plan.settle_seconds)
         ended = now()
@@ -119,7 +119,7 @@ class Run:
         after = self.counters.read()
         self.switcher.still(in_force)
         if metrics.were_reset(before, after):
-            raise SomebodyElse("statistics were reset")
+            raise Interference("statistics were reset")
         values = metrics.of_counters(before, after)
         values["tps"] = metrics.rate(looks) if looks else None
         if cpu_before and cpu_after:
@@ -132,8 +132,8 @@ class Run:
         return slice_
 
     def _wait(self, until):
-        """Returns looks at an application's transactions; a load of ours is read
-        from its log."""
+        """Returns readings of an application's transactions; those of pgbench are
+        in its log."""
         looks = []
         while not self.load and now() < until - LOOK_SECONDS:
             looks.append(self.counters.look())
@@ -151,7 +151,7 @@ class Run:
             metrics.complete(values)
 
     def blocks(self):
-        """For analyse(): those of which all slices count."""
+        """For analyse(): the blocks of which all slices count."""
         result = {}
         for slice_ in self.slices:
             if slice_.used:

@@ -1,4 +1,4 @@
-"""What is measured of a slice, and where it is from."""
+"""The metrics of a slice, and their sources."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,8 +12,8 @@ class Metric:
     name: str
     title: str
     digits: int
-    better: str = None              # None: neither is
-    counted: bool = False           # events by something: may be 0
+    better: str = None              # None: neither
+    counted: bool = False           # a number of events, which may be 0
 
 
 METRICS = {metric.name: metric for metric in (
@@ -41,15 +41,15 @@ class Counters:
 
     def __init__(self, session, server, attach):
         self.session = session
-        # of the load's database; of an application's, all
+        # pgbench is in one database, an application may be in all
         where = "" if attach else " WHERE datname = current_database()"
         columns = {
             "at": "extract(epoch FROM clock_timestamp())::float8",
             "hit": "d.hit", "read": "d.read",
             "resets": "concat_ws(' ', d.reset, (SELECT stats_reset FROM"
                       " pg_stat_bgwriter))",
-            # Everything this session has done by now is in what look() sees
-            # next, so that it can be taken off: it is no load.
+            # look() subtracts what this session has done, which must be reported
+            # by then.
             "nothing": "pg_stat_force_next_flush()::text",
             "written": "(SELECT buffers_alloc FROM pg_stat_bgwriter)",
         }
@@ -64,7 +64,7 @@ class Counters:
             source += (", (SELECT stats_reset::text AS reset"
                        f" FROM {session.sweep}pg_sweep_status) r")
             columns |= {"sweep_reset": "r.reset",
-                        "measure_sweepations": "s.allocations",
+                        "allocations": "s.allocations",
                         "atomics": "s.atomics"}
         if server.has_nodes:
             source += (", (SELECT sum(allocations)::int8 AS allocations,"
@@ -84,7 +84,7 @@ class Counters:
                       + f" FROM {source}")
 
     def look(self):
-        """(moment, transactions by then) of everybody else."""
+        """(moment, transactions of all other sessions by then)"""
         before = self.session.statements
         row = self.session.row(
             "SELECT extract(epoch FROM clock_timestamp())::float8 AS at,"
@@ -98,10 +98,10 @@ class Counters:
 
 
 def rate(looks):
-    """Transactions a second by looks at their number. Each session reports its own
-    once a second, so the number goes up in steps; the slope of a line through all
-    looks (least squares) is far less moved by where the steps happen to be than
-    the difference of two of them."""
+    """Transactions a second, by readings of their number: the slope of a line
+    through all of them (least squares). Sessions report once a second, so the
+    number rises in steps, which change a slope far less than a difference of two
+    readings."""
     middle = fmean(at for at, _ in looks)
     level = fmean(count for _, count in looks)
     return max(0.0, sum((at - middle) * (count - level) for at, count in looks)
@@ -109,14 +109,14 @@ def rate(looks):
 
 
 def were_reset(before, after):
-    """By somebody, meanwhile; a dropped database is one, too."""
+    """Statistics were reset meanwhile; dropping a database does so, too."""
     return any(before.get(name) != after.get(name)
                for name in ("resets", "sweep_reset"))
 
 
 def of_counters(before, after):
-    """Metrics of a slice by two answers of Counters.read(). None: cannot be
-    told; 0 is a measurement."""
+    """Metrics of a slice, by two results of Counters.read(). None: not known; 0 is
+    a measurement."""
     def delta(name):
         if before.get(name) is None or after.get(name) is None:
             return None
@@ -127,7 +127,7 @@ def of_counters(before, after):
         return part / whole if None not in (part, whole) and whole > 0 else None
 
     seconds = after["at"] - before["at"]
-    allocations = delta("measure_sweepations")
+    allocations = delta("allocations")
     hit, read = delta("hit"), delta("read")
     tracked = before.get("tracked") == after.get("tracked") == "on"
     per_second = (allocations if allocations is not None
@@ -148,8 +148,8 @@ def of_counters(before, after):
 
 
 def complete(values):
-    """Adds what is by transaction. values: of_counters(), with tps, and
-    cpu_ns_per_second where it is known."""
+    """Add what is per transaction. values: of_counters(), with tps, and
+    cpu_ns_per_second if it is known."""
     tps = values[HEADLINE]
     transactions = tps * values["seconds"] if tps else None
 
@@ -163,7 +163,7 @@ def complete(values):
     values["reads_per_transaction"] = per_transaction("read")
     values["contended_per_transaction"] = per_transaction("contended")
     values["sleeps_per_transaction"] = per_transaction("slept")
-    # What a count of 0 is compared by: half an event
+    # Half an event, added to counts: 0 has no logarithm.
     values["half"] = {
         HEADLINE: 0.5 / values["seconds"],
         "shared_atomics_per_allocation":

@@ -1,4 +1,4 @@
-"""What must be known to read a result, and is not in its figures."""
+"""Notes that a reader of the result needs, and that its figures do not show."""
 
 from statistics import median
 
@@ -15,14 +15,14 @@ def typical(slices, name):
 
 
 def crossing(slices, percent, settle):
-    """Do so many transactions last longer than what is thrown away, so that they
-    belong to the slice before?"""
+    """More than 100 - percent of the transactions last longer than what is thrown
+    away, and so began in the slice before."""
     latency = typical(slices, f"latency_p{percent}_ms")
     return latency is not None and latency > 1000 * settle
 
 
 def withdraw_crossing(rows, blocks, settle):
-    """No verdicts where most transactions are of two settings."""
+    """No verdicts if most transactions ran under two settings."""
     slices = [values for block in blocks for values in block.values()]
     if crossing(slices, 50, settle):
         for row in rows:
@@ -44,9 +44,9 @@ def about(run, rows, server, args):
             part = (allocations / (args.slice - args.settle) * args.slice
                     / server.sweep["buffers"])
             if 0 < part < 1:
-                yield (f"a slice replaces {part:.0%} of shared_buffers: what a"
-                       " setting does to the content of the pool is not seen"
-                       " by so short slices")
+                yield (f"a slice replaces {part:.0%} of shared_buffers: it is too"
+                       " short to show what a setting does to the content of the"
+                       " pool")
     slow = [key for key in settings.keys(run.plan.settings)
             if key.startswith(SLOW)]
     if slow and args.slice < SLOW_SLICE_SECONDS:
@@ -60,5 +60,5 @@ def about(run, rows, server, args):
             yield (f"{other.name} and {first.name} are the same to the server:"
                    " this is an A/A")
     if run.spoilt:
-        yield ("others have interfered; what they have switched is left so: "
+        yield ("other sessions have interfered; what they have switched stays so: "
                + " | ".join(run.spoilt))

@@ -15,11 +15,11 @@ from ab.version import version
 PROGRAM = "pg_sweep_ab"
 MINUTES = 5.0
 SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 2.3
-# A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in core):
-# what comes later than that after a switch was done after it.
+# A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in core).
+# What it reports later than that after a switch was done after the switch.
 REPORT_SECONDS = 1.0
-# One that falls idle within that second does so after ten (PGSTAT_IDLE_INTERVAL),
-# as many sessions of an application do.
+# One that falls idle within that second, as sessions of applications often do,
+# reports after ten seconds (PGSTAT_IDLE_INTERVAL).
 SETTLE_SECONDS_ATTACHED = 11.0
 SLICE_SECONDS_ATTACHED = 30.0
 MINUTES_ATTACHED = 30.0
@@ -30,90 +30,86 @@ BLOCKS_MOST = 2000
 SLICE_LEAST = 0.2
 CLIENTS = 8
 
-DESCRIPTION = """A/B of two or more settings on one running server.
+DESCRIPTION = """\
+pg_sweep_ab compares two or more settings on one running PostgreSQL server.
 
-The settings are switched in short slices, in random order, while pgbench runs (or,
-with --attach, an application of yours); compared within blocks that have each
-of them once; and everything is put back as it was. The first one is the baseline.
+It switches between the settings in short slices, in random order, under pgbench or
+(--attach) under an application. Slices are compared within blocks that have each
+setting once; the first setting is the baseline. At the end, also after Ctrl-C,
+everything is put back as it was.
 
   pg_sweep_ab -h HOST -d DB -S --a stock --b batched
   pg_sweep_ab -d DB -f my.sql -c 32 --setting 'now:' --setting 'big: work_mem=64MB'
   pg_sweep_ab -d DB --attach --a stock --b partitioned --minutes 30
 
-A setting is "NAME: KEY=VALUE, KEY=VALUE"; a plain word is a strategy; "NAME:" is all
-as it is now. Keys: strategy, lwlock_policy, lwlock_policy.TRANCHE, batch_size, balance,
-ring_eager_flush, and every parameter that a reload can change. docs/ab.md has the rest."""
+A setting is "NAME: KEY=VALUE, KEY=VALUE". A plain word is a strategy; "NAME:" leaves
+everything as it is now. Keys are strategy, lwlock_policy, lwlock_policy.TRANCHE,
+batch_size, balance, ring_eager_flush, and each parameter that a reload can change."""
 
 
 def parser():
     result = argparse.ArgumentParser(
         prog=PROGRAM, description=DESCRIPTION, add_help=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    group = result.add_argument_group("which server (as psql; passwords by"
-                                      " PGPASSWORD or .pgpass)")
-    add = group.add_argument
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="docs/ab.md of pg_sweep is the manual.")
+    add = result.add_argument_group("Connection (passwords: PGPASSWORD or"
+                                    " .pgpass)").add_argument
     add("-h", "--host")
     add("-p", "--port")
     add("-U", "--username")
-    add("-d", "--dbname", help="of the load; or a conninfo")
-    add("--bindir", metavar="DIR",
-        help="of psql and pgbench (default: that of this program, then PATH)")
-    group = result.add_argument_group("which settings, two or more")
-    add = group.add_argument
+    add("-d", "--dbname", help="database of the load, or a conninfo")
+    add("--bindir", metavar="DIR", help="folder of psql and pgbench (default:"
+                                        " that of this program, then PATH)")
+    add = result.add_argument_group("Settings, at least two").add_argument
     add("--setting", action="append", default=[], metavar="SETTING")
-    add("--a", metavar="SETTING", help="the same, as the first one")
-    add("--b", metavar="SETTING", help="the same, as the second one")
-    group = result.add_argument_group("which load")
-    add = group.add_argument
+    add("--a", metavar="SETTING", help="the first one")
+    add("--b", metavar="SETTING", help="the second one")
+    add = result.add_argument_group("Load").add_argument
     add("--attach", action="store_true",
-        help="none of ours: what runs already")
+        help="measure what runs already, instead of pgbench")
     add("-S", "--select-only", action="store_true")
     add("-N", "--skip-some-updates", action="store_true")
     add("-b", "--builtin", action="append", metavar="NAME[@W]")
     add("-f", "--file", action="append", metavar="FILE[@W]")
     add("-c", "--client", type=int, default=CLIENTS, metavar="N",
-        help=f"default {CLIENTS}")
+        help=f"number of clients (default: {CLIENTS})")
     add("-j", "--jobs", type=int, metavar="N",
-        help="pgbench's threads; default: as many as CPUs here")
+        help="threads of pgbench (default: one per CPU)")
     add("-M", "--protocol", choices=("simple", "extended", "prepared"),
-        help="default: prepared; with parameters that the planner reads:"
-             " extended")
+        help="(default: prepared; extended if a parameter is for the planner)")
     add("-D", "--define", action="append", metavar="NAME=VALUE")
     add("-R", "--rate", type=float, metavar="TPS")
     add("-s", "--scale", type=int, metavar="N")
     add("--pgbench-options", default="", metavar="'...'",
-        help="others of pgbench's")
+        help="other options of pgbench")
     add("--init", type=int, metavar="SCALE",
-        help="make database pg_sweep_ab with pgbench's tables for it; it is"
-             " left there")
-    group = result.add_argument_group("how long")
-    add = group.add_argument
-    add("--minutes", type=float, help=f"in all; default {MINUTES:g}; attached:"
-                                        f" {MINUTES_ATTACHED:g}")
+        help="create database pg_sweep_ab with pgbench's tables, and keep it")
+    add = result.add_argument_group("Duration").add_argument
+    add("--minutes", type=float, help="of the whole run (default:"
+        f" {MINUTES:g}; attached: {MINUTES_ATTACHED:g})")
     add("--blocks", type=int, metavar="N", help="instead of --minutes")
     add("--slice", type=float, metavar="SECONDS",
-        help=f"of a setting; default {SLICE_SECONDS:g}; attached:"
-             f" {SLICE_SECONDS_ATTACHED:g}")
+        help=f"of each slice (default: {SLICE_SECONDS:g}; attached:"
+             f" {SLICE_SECONDS_ATTACHED:g})")
     add("--settle", type=float, metavar="SECONDS",
-        help="of each slice, thrown away; default"
+        help="thrown away at the beginning of each slice (default:"
              f" {SETTLE_SECONDS:g}, or half of a short slice; attached:"
-             f" {SETTLE_SECONDS_ATTACHED:g}")
-    add("--quick", action="store_true",
-        help="a minute: shows what it does")
-    add("--seed", type=int, help="of the order; default: drawn, and printed")
-    group = result.add_argument_group("what is left")
-    add = group.add_argument
+             f" {SETTLE_SECONDS_ATTACHED:g})")
+    add("--quick", action="store_true", help="about a minute")
+    add("--seed", type=int, help="of the random order (default: drawn, and"
+                                 " printed)")
+    add = result.add_argument_group("Output").add_argument
     add("--out", type=Path, metavar="DIR", default=Path(),
-        help="of ab.json, ab.csv, ab.png, ab.svg; default: the current directory")
-    add("--no-picture", action="store_true")
+        help="folder of ab.json, ab.csv, ab.png, ab.svg (default: the current"
+             " one)")
+    add("--no-picture", action="store_true", help="needs no matplotlib")
+    add = result.add_argument_group("After a run that was killed").add_argument
+    add("--restore", action="store_true", help="put back what it has changed")
+    add("--forget", action="store_true", help="keep what it has changed")
     add("--state-dir", type=Path, metavar="DIR",
-        help="where to note what is to be put back; default"
-             " ~/.local/state/pg_sweep")
-    add("--restore", action="store_true",
-        help="put back what a killed run has left, and end")
-    add("--forget", action="store_true",
-        help="do not put it back, and end")
-    add("--help", action="help")
+        help="folder of the notes on what to put back (default:"
+             " ~/.local/state/pg_sweep)")
+    add("-?", "--help", action="help")
     add("-V", "--version", action="version",
         version=f"{PROGRAM} (pg_sweep) {version()}")
     return result
@@ -127,9 +123,9 @@ def parse(argv=None):
 
 
 def check(args):
-    """All that can be said without a server; fills in what was not given."""
+    """Check what can be checked without a server, and fill in defaults."""
     if args.restore and args.forget:
-        raise UserError("--restore and --forget: which of them?")
+        raise UserError("--restore and --forget exclude each other")
     if args.restore or args.forget:
         return
     check_load(args)
@@ -147,25 +143,24 @@ def scripts(args):
 
 def check_load(args):
     if args.attach and (scripts(args) or args.init):
-        raise UserError("--attach is without a load of ours: no -S, -N, -b,"
-                         " -f, --init")
+        raise UserError("--attach excludes -S, -N, -b, -f and --init")
     if not args.attach and not scripts(args):
-        raise UserError("which load? -S, -N, -b NAME, -f FILE; or --attach")
+        raise UserError("no load: one of -S, -N, -b, -f, --attach is needed")
     if args.dbname and "application_name" in args.dbname:
-        raise UserError("application_name is used by us: leave it out of the"
-                         " conninfo")
+        raise UserError("application_name must not be in the conninfo:"
+                        f" {PROGRAM} sets it")
     if args.dbname and re.search(r"password\s*=|://[^/@]*:[^/@]*@", args.dbname):
-        raise UserError("a password in the conninfo would be seen by all in the"
-                         " list of processes: use PGPASSWORD or .pgpass")
+        raise UserError("a password in the conninfo would show in the list of"
+                        " processes: use PGPASSWORD or .pgpass")
     for name in args.file or ():
         path = name.rpartition("@")[0] if "@" in name else name
         if not (os.access(path, os.R_OK) or os.access(name, os.R_OK)):
             raise UserError(f"cannot read {path}")
     if args.client < 1 or args.jobs < 1:
-        raise UserError("-c and -j must be 1 at least")
+        raise UserError("-c and -j must be at least 1")
     args.jobs = min(args.jobs, args.client)
     if args.init is not None and args.init < 1:
-        raise UserError("--init needs a scale of 1 at least")
+        raise UserError("--init needs a scale of at least 1")
     args.more = pgbench_load.split_options(args.pgbench_options)
 
 
@@ -178,7 +173,7 @@ def check_plan(args):
         args.slice = (SLICE_SECONDS_ATTACHED if args.attach else
                       SLICE_SECONDS_QUICK if args.quick else SLICE_SECONDS)
     if args.slice < SLICE_LEAST:
-        raise UserError(f"--slice must be {SLICE_LEAST} s at least")
+        raise UserError(f"--slice must be at least {SLICE_LEAST} s")
     if args.settle is None:
         args.settle = (SETTLE_SECONDS_ATTACHED if args.attach
                        else SETTLE_SECONDS)
@@ -186,23 +181,23 @@ def check_plan(args):
             args.settle = args.slice / 2
     if not 0 <= args.settle < args.slice:
         raise UserError("--settle must be shorter than --slice, and not"
-                         " negative")
+                        " negative")
     if args.attach and args.settle < SETTLE_SECONDS:
         raise UserError("with --attach, --settle must be"
-                         f" {SETTLE_SECONDS:g} at least: sessions report once"
-                         " a second (idle ones after ten)")
+                        f" at least {SETTLE_SECONDS:g} s: sessions report once a"
+                        " second (idle ones after ten)")
     if args.blocks is None and args.minutes is None and args.quick:
         args.blocks = BLOCKS_QUICK
     if args.blocks is None:
         minutes = (args.minutes if args.minutes is not None else
                    MINUTES_ATTACHED if args.attach else MINUTES)
         each = len(args.settings) * args.slice
-        # one more is the warm-up
+        # without the warm-up
         args.blocks = int(min(minutes * 60 / each, BLOCKS_MOST)) - 1
         if args.blocks < 1:
-            raise UserError(f"{minutes:g} minutes are too short for"
-                             f" {len(args.settings)} settings of"
-                             f" {args.slice:g} s, a block and one to warm up")
+            raise UserError(f"{minutes:g} minutes are too short for two blocks"
+                            f" of {len(args.settings)} slices of"
+                            f" {args.slice:g} s, the first being the warm-up")
     if not 1 <= args.blocks <= BLOCKS_MOST:
         raise UserError(f"--blocks must be 1 to {BLOCKS_MOST}")
     if args.seed is None:
@@ -241,8 +236,8 @@ def programs(args):
             [str(here), os.environ.get("PATH", os.defpath)]))
         if found is None:
             raise UserError(f"{name} is not in "
-                             f"{args.bindir or 'PATH'}: --bindir names its"
-                             " folder")
+                            f"{args.bindir or 'PATH'}: --bindir names its"
+                            " folder")
         result[name] = found
     return result
 

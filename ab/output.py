@@ -1,4 +1,4 @@
-"""What the user sees while it runs, and what is left of it."""
+"""Progress, tables and files."""
 
 import csv
 import json
@@ -13,14 +13,14 @@ from ab.errors import UserError
 from ab.analysis import BLOCKS_LEAST, CONFIDENCE
 from ab.metrics import HEADLINE, METRICS
 
-LINE_SECONDS = 10               # between two lines where there is no terminal
+LINE_SECONDS = 10               # between two lines, without a terminal
 BAR_WIDTH = 24
 COLUMNS_LEAST = 40
 
 
 class Progress:
-    """A bar on a terminal, otherwise a line now and then. To stderr, so that
-    the result alone is in a pipe."""
+    """A bar on a terminal, otherwise a line now and then; on stderr, as stdout has
+    the result."""
 
     def __init__(self):
         self.bar = sys.stderr.isatty()
@@ -38,7 +38,7 @@ class Progress:
         done = (block + 1) * count + place
         total = (self.plan.blocks + 1) * count
         passed = time.monotonic() - self.began
-        # A slice is as long as was said, and a little more for the switch
+        # a slice, and the switch before it
         each = max(self.plan.slice_seconds, passed / done if done else 0)
         left = clock(each * (total - done))
         what = ("warm-up" if block < 0
@@ -108,7 +108,7 @@ def headline(rows, names, blocks):
             why = (f"{blocks} blocks are too few, {BLOCKS_LEAST} needed"
                    if blocks < BLOCKS_LEAST else
                    "see the note" if row["p"] is not None else
-                   "transactions cannot be told")
+                   "transactions are not known")
             console.say(f"{row['side']} to {names[0]}: no verdict, {why}")
             continue
         console.say(f"{row['side']} to {names[0]}: {row['verdict']} in"
@@ -121,19 +121,18 @@ def headline(rows, names, blocks):
             console.say("  all transactions together: there were none under"
                        f" {names[0]}")
             continue
-        unlike = (", BUT a few slices are unlike the others: see ab.png"
+        unlike = (", BUT a few slices differ from the others: see ab.png"
                   if not row["ratio_low"] <= totals <= row["ratio_high"]
                   else "")
         console.say(f"  all transactions together: {100 * (totals - 1):+.1f} %"
                    f"{unlike}")
 
 
-def explain(rows, names):
-    console.say("ratio: within a block, for a typical one (Hodges-Lehmann), with"
-               f" an interval of {CONFIDENCE:.0%} for each by itself. Verdicts"
-               " on the other")
-    console.say("metrics are corrected for being many, so an interval may leave"
-               " out 1 with no difference shown. -: not known here.")
+def explain():
+    console.say("ratio: within a typical block (Hodges-Lehmann), with an interval of"
+                f" {CONFIDENCE:.0%} for\neach metric by itself. Verdicts on all but"
+                " transactions/s are corrected for being\nmany: an interval may leave"
+                " out 1 with no difference shown. -: not known.")
 
 
 def check_directory(directory):
@@ -141,10 +140,10 @@ def check_directory(directory):
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot create {directory}: {error.strerror};"
-                         " --out names another folder")
+                        " --out names another folder")
     if not os.access(directory, os.W_OK):
         raise UserError(f"{directory} is not writable by this user; --out"
-                         " names another folder")
+                        " names another folder")
 
 
 def replace(path, write):

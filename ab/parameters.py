@@ -2,8 +2,8 @@
 
 from ab.errors import UserError
 
-# By pg_settings.category: what decides how fast something is done, and not what is
-# done, who may do it, or what is left if it crashes.
+# Values of pg_settings.category whose parameters decide how fast something is done,
+# not what is done, with which privileges, or what is left after a crash.
 CATEGORIES = (
     "Customized Options", "Lock Management", "Query Tuning /",
     "Reporting and Logging / What to Log",
@@ -27,18 +27,17 @@ NOT = {
     "max_stack_depth": "it cancels the work of others, or crashes it",
     "track_counts": "nothing could be measured meanwhile",
     "track_activities": "nothing could be measured meanwhile",
-    "application_name": "it is used by us",
-    "pg_sweep.numa_affinity": "it is for processes that are yet to start",
-    "pg_sweep.numa_local_memory": "it is for processes that are yet to start",
+    "application_name": "pg_sweep_ab sets it",
+    "pg_sweep.numa_affinity": "processes read it when they start",
+    "pg_sweep.numa_local_memory": "processes read it when they start",
     "pg_sweep.numa_debug_node": "it is for tests",
 }
 CONTEXTS = {
     "internal": "cannot be changed",
     "postmaster": "can be changed by a restart only",
-    "backend": "is read when a session begins: those that run would not see"
-               " it",
-    "superuser-backend": "is read when a session begins: those that run would"
-                         " not see it",
+    "backend": "is read when a session begins: running ones would not see it",
+    "superuser-backend": "is read when a session begins: running ones would not"
+                         " see it",
 }
 # pg_settings.source of a value that ALTER SYSTEM cannot change
 OVERRIDDEN = {
@@ -51,26 +50,26 @@ OVERRIDDEN = {
     "user": "by ALTER ROLE",
     "database user": "by ALTER ROLE IN DATABASE",
 }
-# What the planner decides by: a plan that a prepared statement has kept is not made
-# anew because one of these changes.
+# What the planner reads: a plan that a prepared statement keeps does not change with
+# one of these.
 PLANNING = ("Query Tuning /", "Resource Usage / Worker Processes")
 PLANNING_ALSO = ("debug_parallel_query", "effective_io_concurrency",
                  "hash_mem_multiplier", "jit_expressions", "work_mem")
 
 
 def check(name, category, context, source):
-    """Refuse what is not for an experiment, or would have no effect."""
+    """Refuse what is unfit for an experiment, or would have no effect."""
     if context in CONTEXTS:
         raise UserError(f"{name} {CONTEXTS[context]}")
     if name in NOT:
         raise UserError(f"{name} is not for an experiment: {NOT[name]}")
     if not category.startswith(CATEGORIES) and name not in ALSO:
         raise UserError(f"{name} is not for an experiment: category"
-                         f" \"{category}\" may change what is done, or what"
-                         " is left, not just how fast it is done")
+                        f" \"{category}\" may change what is done, or what"
+                        " is left, not just how fast it is done")
     if source in OVERRIDDEN:
         raise UserError(f"{name} is set {OVERRIDDEN[source]}: ALTER SYSTEM"
-                         " would have no effect on the load")
+                        " would have no effect on the load")
 
 
 def is_planning(name, category):

@@ -1,5 +1,5 @@
-"""pgbench as the load: connected once for the whole run, and cut into slices by the
-end of each transaction in its log."""
+"""pgbench as the load. It connects once for the whole run; its log has the end of each
+transaction, and with that its slice."""
 
 import ctypes
 import os
@@ -20,14 +20,13 @@ STOP_SECONDS = 10
 READY_SECONDS = 120
 POLL_SECONDS = 0.05
 READ_BYTES = 1 << 20
-# What we say to pgbench ourselves, or what would leave no log of each
-# transaction
+# Options that this module sets, or that would leave no log of each transaction
 OURS = ("-T", "--time", "-t", "--transactions", "-l", "--log", "--log-prefix",
         "-i", "--initialize", "-P", "--progress", "--aggregate-interval",
         "--sampling-rate", "-h", "--host", "-p", "--port", "-U", "--username",
         "-d", "--dbname", "-C", "--connect", "--debug", "-v", "--vacuum-all",
         "-V", "--version", "-?", "--help", "--show-script")
-# Of pgbench's short options, those with a value
+# Short options of pgbench that have a value
 WITH_VALUE = "bcDfFjLMRs"
 PERCENTILES = (50, 95, 99, 99.9)
 FREE_LEAST = 0.05               # of the file system that the log is on
@@ -40,12 +39,12 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64,
 
 
 def die_with_parent():
-    """In the child: if this script is killed, so is its load."""
+    """In the child: if this program is killed, so is pgbench."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def split_options(text):
-    """More options of pgbench, as one string."""
+    """Other options of pgbench, given as one string."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -53,23 +52,23 @@ def split_options(text):
     for word in words:
         name = word.split("=")[0]
         if name.startswith("--"):
-            # may be abbreviated
+            # getopt_long takes abbreviations.
             refused = [ours for ours in OURS if ours.startswith(name)]
         elif name.startswith("-"):
             refused = [ours for ours in OURS if name.startswith(ours)]
             if len(word) > 2 and word[1] not in WITH_VALUE:
-                raise UserError(f"--pgbench-options: {word}: one at a time,"
-                                 " please")
+                raise UserError(f"--pgbench-options: {word}: write each option"
+                                " by itself")
         else:
             continue
         if refused:
-            raise UserError(f"--pgbench-options: {refused[0]} is not yours to"
-                             " choose here")
+            raise UserError(f"--pgbench-options: {refused[0]} cannot be chosen"
+                            " here")
     return words
 
 
 class Log:
-    """One thread's log, which grows."""
+    """The growing log of one thread."""
 
     def __init__(self, path):
         self.path = path
@@ -79,8 +78,8 @@ class Log:
         self.fields = None
 
     def transactions(self):
-        """What has come since the last time: (ends, latencies, failed), the
-        latter a number. Lines are in the order of their ends."""
+        """What is new: (ends, latencies, number of failures). Lines are in the order
+        of their ends."""
         while True:
             data = self.file.read(READ_BYTES)
             if not data:
@@ -98,8 +97,8 @@ class Log:
         step = self.fields
         if len(words) % step:
             raise UserError(f"{self.path} is not a log of pgbench")
-        # client, number, latency, script, end: seconds, microseconds; more
-        # fields with some options
+        # client, number, latency, script, end in seconds and microseconds; and more
+        # with some options
         latencies = words[2::step]
         seconds, parts = words[4::step], words[5::step]
         failed = [i for i, word in enumerate(latencies)
@@ -112,15 +111,15 @@ class Log:
         return ends, array("q", map(int, latencies)), len(failed)
 
     def forget(self):
-        """Give what was read back to the file system."""
+        """Free the space of what was read."""
         if _libc.fallocate(self.file.fileno(), FALLOC_PUNCH_HOLE, 0,
                            self.file.tell()) == 0:
             return
-        # not on every file system
+        # Not each file system can.
         free = os.statvfs(self.path)
         if free.f_bavail < free.f_blocks * FREE_LEAST:
             raise UserError(f"{self.path.parent} is nearly full of pgbench's"
-                             " log; TMPDIR names another folder")
+                            " log; TMPDIR names another folder")
 
 
 class Span:
@@ -133,14 +132,14 @@ class Span:
         self.result = None
 
     def finish(self):
-        """tps and percentiles in milliseconds; what cannot be told is None."""
+        """tps, and percentiles in milliseconds; None if not known."""
         latencies = sorted(self.latencies)
         count = len(latencies)
         self.latencies = None
         self.result = {"transactions": count,
                        "tps": count / (self.end - self.begin)}
         for percent in PERCENTILES:
-            # One transaction beyond the percentile is the least that tells
+            # at least one transaction beyond the percentile
             enough = count * (100 - percent) >= 100
             self.result[f"latency_p{percent:g}_ms"] = (
                 stats.quantile(latencies, percent / 100) / 1000
@@ -154,7 +153,7 @@ class PgbenchLoad:
         self.clients = clients
         self.scratch = scratch
         self.spans = []
-        self.open = []                  # those that may still get some
+        self.open = []                  # spans that may get more
         self.logs = {}
         self.failed = 0
         self.output = open(scratch / "output", "w+")
@@ -172,7 +171,7 @@ class PgbenchLoad:
             preexec_fn=die_with_parent)
 
     def wait_until_ready(self, session, interrupts):
-        """Until each client is connected and has begun something."""
+        """Until each client is connected and has begun a query."""
         deadline = time.monotonic() + READY_SECONDS
         while True:
             ready = session.value(
@@ -183,12 +182,12 @@ class PgbenchLoad:
                 return
             if time.monotonic() > deadline:
                 raise UserError(f"{ready} of {self.clients} clients of pgbench"
-                                 f" are at work after {READY_SECONDS} s"
-                                 " (application_name must be left to us)")
+                                f" are at work after {READY_SECONDS} s"
+                                " (its scripts must not set application_name)")
             interrupts.sleep(POLL_SECONDS)
 
     def check(self):
-        """It must be running, with all its clients."""
+        """Fail unless it runs, with all its clients."""
         ended = self.pgbench.poll() is not None
         with open(self.output.name) as output:
             lines = [line for line in output if
@@ -198,24 +197,24 @@ class PgbenchLoad:
             if any(re.search(r"client \d+ .*aborted", line)
                    for line in lines):
                 raise UserError("a client of pgbench has ended: "
-                                 + "; ".join(lines[:3]))
+                                + "; ".join(lines[:3]))
             return
         code = self.pgbench.returncode
         how = (f"was ended by signal {-code}" if code < 0
                else f"ended with status {code}")
         raise UserError(f"pgbench {how}"
-                         + (": " + "; ".join(lines[:3]) if lines else ""))
+                        + (": " + "; ".join(lines[:3]) if lines else ""))
 
     def span(self, begin, end):
-        """What ends between these two moments is one slice."""
+        """The slice of transactions that end between these two moments."""
         span = Span(begin, end)
         self.spans.append(span)
         self.open.append(span)
         return span
 
     def read(self):
-        """Sort what is in the logs by now into the spans. To be called where no
-        slice is under way: it takes time of the CPU."""
+        """Sort what the logs have by now into the spans. It takes CPU time, so call
+        it between slices."""
         for path in self.scratch.glob("log.*"):
             if path not in self.logs:
                 self.logs[path] = Log(path)
@@ -233,13 +232,13 @@ class PgbenchLoad:
             self.open.remove(span)
 
     def stop(self):
-        """An orderly end, for what is still in pgbench's memory."""
+        """End it in order: pgbench writes what it has in memory."""
         self.check()
         self.pgbench.send_signal(signal.SIGALRM)
         try:
             self.pgbench.wait(timeout=STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            # one long transaction; its clients may have waited for a lock
+            # one long transaction, or clients that wait for a lock
             self.kill()
         if self.pgbench.returncode > 0:
             self.check()

@@ -6,22 +6,22 @@ writes name.png and name.svg and returns both paths. The same panels give the
 same files, to the byte. Panels are put below each other:
 
   Ratios(title, rows, x_title)
-      one line a row: a point and its interval, around 1. rows are (label, value,
-      low, high), or (label, value, low, high, group): rows of the same group
-      have one colour, and a legend says which. Without an interval: low = high =
-      None. A row with an empty label belongs to the one above. log=True for
-      ratios far from 1.
+      one line per row: a point and its interval, around 1. rows are (label,
+      value, low, high, group, is_shown), the last two being optional: rows of
+      the same group have one colour, and a legend names it; a difference that is
+      not shown is a hollow point. Without an interval: low = high = None. A row
+      with an empty label belongs to the one above. log=True for ratios far from
+      1. with_values=True writes each ratio beside its row.
   Timeline(title, series, y_title)
       series: {name: [(begin, end, value), ...]}, in seconds: a step for each
       slice of time, in the colour of its name. marks: [(second, text), ...].
 
     plot.need()
 
-says in one line what is missing, if something is: call it before the work whose
-result is to be drawn. Names drawn in `quiet` (an argument of write()) are grey and
-dashed: controls. A name has the same colour in all panels of a picture; `names`
-(another argument) sets which come first, so that they have the same one in several
-pictures, too."""
+fails with one line if matplotlib is missing: call it before the work whose result
+is to be drawn. Names in `quiet` (an argument of write()) are grey and dashed:
+controls. A name has the same colour in all panels of a picture; `names` (another
+argument) sets which come first, for the same colours in several pictures."""
 
 import io
 import re
@@ -32,8 +32,8 @@ from pathlib import Path
 
 from ab.errors import UserError
 
-# Of Okabe and Ito's palette, which colour-blind people can tell apart; its
-# yellow is left out, being too light for a line on white.
+# Of Okabe and Ito's palette, which colour-blind people can tell apart, without its
+# yellow, which is too light for a line on white.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9",
            "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -58,7 +58,9 @@ STYLE = {
     "axes.axisbelow": True, "axes.spines.top": False,
     "axes.spines.right": False, "legend.frameon": False,
     "legend.fontsize": 8.5, "lines.linewidth": 1.6, "lines.markersize": 4.5,
-    # the names of what is drawn in an SVG would be random without it
+    # a $ in a name is a $
+    "text.parse_math": False,
+    # without it, names in an SVG would be random
     "svg.hashsalt": "pg_sweep",
 }
 
@@ -69,6 +71,7 @@ class Ratios:
     rows: list
     x_title: str = "ratio"
     log: bool = False
+    with_values: bool = False
 
     def names(self):
         return [row[4] for row in self.rows if len(row) > 4]
@@ -79,15 +82,22 @@ class Ratios:
     def draw(self, axes, styles):
         axes.axvline(1, color=REFERENCE, linewidth=1)
         shown = set()
-        for y, (label, value, low, high, *group) in enumerate(self.rows):
-            style = styles[group[0] if group else None]
-            name = group[0] if group and group[0] not in shown else None
-            shown.update(group)
+        for y, (label, value, low, high, *more) in enumerate(self.rows):
+            group = more[0] if more else None
+            is_shown = more[1] if len(more) > 1 else True
+            style = styles[group]
+            name = legend_name(group) if group not in shown else None
+            shown |= {group} - {None}
             if low is not None:
                 axes.plot([low, high], [y, y], color=style.colour,
                           linewidth=2, solid_capstyle="butt")
             axes.plot([value], [y], color=style.colour, marker=style.marker,
+                      markerfacecolor=style.colour if is_shown else "white",
                       linestyle="none", label=name)
+            if self.with_values:
+                axes.annotate(f"{value:.3f}", (1, y), (4, 0), fontsize=8,
+                              xycoords=("axes fraction", "data"), va="center",
+                              textcoords="offset points", color=style.colour)
             if label and y > 0:
                 axes.axhline(y - 0.5, color=GRID, linewidth=0.8)
         axes.set_yticks(range(len(self.rows)), [row[0] for row in self.rows])
@@ -106,7 +116,7 @@ class Ratios:
             axes.set_xlim(low - room, high + room)
         axes.set_xlabel(self.x_title)
         if shown:
-            legend(axes)
+            legend(axes, 1.09 if self.with_values else 1.01)
 
 
 @dataclass
@@ -129,7 +139,7 @@ class Timeline:
             axes.hlines([value for _, _, value in slices],
                         [begin for begin, _, _ in slices],
                         [end for _, end, _ in slices], color=colour,
-                        linewidth=3, label=name)
+                        linewidth=3, label=legend_name(name))
         for second, text in self.marks:
             axes.axvline(second, color=REFERENCE, linewidth=1, linestyle=":")
             axes.annotate(f" {text}", (second, 1),
@@ -156,8 +166,8 @@ def need():
         import matplotlib.figure
     except ImportError as error:
         raise UserError(f"pictures need matplotlib, for {sys.executable}"
-                         " (Debian's python3 has it by package"
-                         f" python3-matplotlib): {error}")
+                        " (Debian's python3 has it by package"
+                        f" python3-matplotlib): {error}")
     return matplotlib
 
 
@@ -189,8 +199,8 @@ def write(path, panels, title=None, quiet=(), names=()):
 
 
 def name_clips(svg):
-    """Clipping paths are named after the places of objects in memory, which
-    svg.hashsalt does not change: after their order instead."""
+    """Names clipping paths by their order, as matplotlib names them by addresses
+    in memory, whatever svg.hashsalt is."""
     for i, name in enumerate(re.findall(rb'<clipPath id="(\w+)"', svg)):
         svg = svg.replace(name, b"clip%d" % i)
     return svg
@@ -235,7 +245,7 @@ def from_zero(axes, values):
 
 
 def plain_log(axis, low, high):
-    """10, 20, 50 instead of powers of ten, as long as there is room."""
+    """10, 20, 50 instead of powers of ten, if there is room."""
     from matplotlib import ticker
     decades = high / low if low > 0 else 1
     subs = (1, 2, 3, 5) if decades < 30 else (1, 3) if decades < 1000 else (1,)
@@ -244,14 +254,19 @@ def plain_log(axis, low, high):
     axis.set_minor_locator(ticker.NullLocator())
 
 
-def legend(axes):
+def legend(axes, x=1.01):
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0),
+        axes.legend(loc="upper left", bbox_to_anchor=(x, 1.0),
                     borderaxespad=0)
 
 
+def legend_name(name):
+    """matplotlib would leave out names that begin with _."""
+    return name and re.sub("^_", "\N{ZERO WIDTH SPACE}_", name)
+
+
 def number(value):
-    """As short as it is exact enough for an axis."""
+    """The shortest form that is exact enough for an axis."""
     if value >= 1e6:
         return f"{value / 1e6:g}M"
     if value >= 1e4:

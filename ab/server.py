@@ -1,5 +1,5 @@
-"""The server as it is found, and what of the settings it cannot do, or we could not
-undo. All of it is asked before anything is changed."""
+"""The server as it is found. It refuses settings that cannot be applied, or could not
+be undone, before anything is changed."""
 
 from ab.errors import UserError
 from ab.session import quote
@@ -10,7 +10,7 @@ from ab import settings
 from ab.session import SqlError
 
 OLDEST = 180000
-# application_name of the control session: how runs find each other
+# application_name of the control session, by which runs find each other
 APPLICATION = "pg_sweep ab"
 ADVISORY_LOCK = 0x70675f6162
 
@@ -32,11 +32,11 @@ class Server:
                    pg_backend_pid() AS pid""")
         if self.facts["version"] < OLDEST:
             raise UserError("the server is PostgreSQL"
-                             f" {self.facts['version_text']}; 18 is needed")
+                            f" {self.facts['version_text']}; 18 is needed")
         if not self.facts["monitor"]:
             raise UserError(f"role {self.facts['user']} may not read the"
-                             " statistics: it must be a superuser or have"
-                             " pg_monitor")
+                            " statistics: it must be a superuser or have"
+                            " pg_monitor")
         self.identity = session.row(
             "SELECT system_identifier::text AS system,"
             " current_setting('data_directory') AS directory"
@@ -45,7 +45,7 @@ class Server:
         self.planning = []              # parameters that the planner reads
 
     def ask_sweep(self):
-        """pg_sweep_status, where there is any and it is well."""
+        """The row of pg_sweep_status, if the extension is there."""
         if not self.session.sweep:
             return None
         return self.session.row(
@@ -72,11 +72,11 @@ class Server:
     # -- one run at a time
 
     def take_lock(self):
-        """An advisory lock is one database's; who else is there in others is
-        seen by name, and the one that came first goes on."""
+        """An advisory lock works within one database; a run in another one is
+        found by its application_name, and the one that came first goes on."""
         if not self.session.value(
                 f"SELECT pg_try_advisory_lock({ADVISORY_LOCK})"):
-            raise UserError("another ab is at work on this server")
+            raise UserError("another pg_sweep_ab is at work on this server")
         self._check_others("AND (o.backend_start, o.pid)"
                            " < (me.backend_start, me.pid)")
 
@@ -89,14 +89,13 @@ class Server:
              WHERE me.pid = pg_backend_pid() AND o.pid <> me.pid
                AND o.application_name = {quote(APPLICATION)} {condition}""")
         if others:
-            raise UserError("another ab is at work on this server"
-                             f" (process {others[0]['pid']})")
+            raise UserError("another pg_sweep_ab is at work on this server"
+                            f" (process {others[0]['pid']})")
 
-    # -- can the settings be applied, and undone?
+    # -- whether the settings can be applied, and undone
 
     def check(self, wanted, attach):
-        """Returns the settings with the names of parameters as the server
-        writes them."""
+        """Returns the settings with the server's spelling of the parameters."""
         keys = settings.keys(wanted)
         names = {}
         self._check_sweep(keys)
@@ -116,7 +115,7 @@ class Server:
                       for key, value in setting.values.items()}
             if len(values) < len(setting.values):
                 raise UserError(f"setting {setting.name!r}: a parameter"
-                                 " twice")
+                                " twice")
             result.append(settings.Setting(setting.name, values))
         return result
 
@@ -127,31 +126,31 @@ class Server:
             return
         if self.sweep is None:
             raise UserError(f"{ours[0]} needs pg_sweep: CREATE EXTENSION"
-                             " pg_sweep in database"
-                             f" {self.facts['database']}")
+                            " pg_sweep in database"
+                            f" {self.facts['database']}")
         if not self.has_sweep:
             raise UserError(f"{ours[0]} needs pg_sweep, which says:"
-                             f" {self.sweep['state']}; {self.sweep['note']}")
+                            f" {self.sweep['state']}; {self.sweep['note']}")
         for key, function in ((settings.STRATEGY,
                                "pg_sweep_set_strategy(text)"),
-                              (settings.LWLOCK_WAIT,
+                              (settings.LWLOCK_POLICY,
                                "pg_sweep_set_lwlock_policy(text, text)")):
             used = [k for k in runtime if k.startswith(key)]
             if used and not self.session.value(
                     "SELECT has_function_privilege("
                     f"{quote(self.session.sweep + function)}, 'EXECUTE')"):
                 raise UserError(f"{used[0]}: role {self.facts['user']} may not"
-                                 f" call {function}")
+                                f" call {function}")
 
     def _check_runtime(self, key, value):
         if key == settings.STRATEGY:
             parameter, extra = "pg_sweep.strategy", []
         else:
             parameter = "pg_sweep.lwlock_policy"
-            extra = [] if key == settings.LWLOCK_WAIT else ["default"]
+            extra = [] if key == settings.LWLOCK_POLICY else ["default"]
             if not self.tracks_waits:
                 raise UserError(f"{key}: the server lacks the core patch"
-                                 " lwlock-wait-hooks")
+                                " lwlock-wait-hooks")
         if key.startswith(settings.TRANCHE):
             tranche = key[len(settings.TRANCHE):]
             if not self.session.rows(
@@ -159,22 +158,22 @@ class Server:
                     f" {self.session.sweep}pg_sweep_lwlock_policies"
                     f" WHERE tranche = {quote(tranche)}"):
                 raise UserError(f"{key}: no such tranche; their names are in"
-                                 " pg_sweep_lwlock_policies")
+                                " pg_sweep_lwlock_policies")
         allowed = self.session.value(
             "SELECT enumvals FROM pg_settings"
             f" WHERE name = {quote(parameter)}") + extra
         if value.lower() not in allowed:
             raise UserError(f"{key}: {value!r} is none of"
-                             f" {', '.join(allowed)}")
+                            f" {', '.join(allowed)}")
 
     def _check_system(self):
         if not self.facts["superuser"]:
             raise UserError("parameters are changed by ALTER SYSTEM, for which"
-                             f" role {self.facts['user']} must be a superuser")
+                            f" role {self.facts['user']} must be a superuser")
         if self.session.value("SELECT current_setting('allow_alter_system')"
                               ) != "on":
             raise UserError("ALTER SYSTEM is off on this server"
-                             " (allow_alter_system)")
+                            " (allow_alter_system)")
 
     def _check_parameter(self, key, attach):
         rows = self.session.rows(
@@ -188,14 +187,14 @@ class Server:
         if name == "pg_sweep.ring_eager_flush" and \
                 self.sweep["ring_eager_flush"] is None:
             raise UserError(f"{name}: the server lacks the core patch"
-                             " ring-flush-hooks")
+                            " ring-flush-hooks")
         if parameters.is_planning(name, rows[0]["category"]):
             self.planning.append(name)
         return name
 
     def _check_roles(self, name, attach):
-        """In the sessions of an application that runs already, of whatever
-        role and database, ALTER ROLE and ALTER DATABASE win."""
+        """ALTER ROLE and ALTER DATABASE win in the sessions of an application, which
+        may be of each role and database."""
         if not attach:
             return
         found = self.session.rows(f"""
@@ -208,22 +207,22 @@ class Server:
              WHERE lower(split_part(config, '=', 1)) = lower({quote(name)})""")
         if found:
             raise UserError(f"{name} is set by ALTER ROLE or ALTER DATABASE"
-                             f" ({found[0]['role']},"
-                             f" {found[0]['database']}): ALTER SYSTEM would"
-                             " have no effect there")
+                            f" ({found[0]['role']},"
+                            f" {found[0]['database']}): ALTER SYSTEM would"
+                            " have no effect there")
 
     def _check_custom(self, key):
-        """A name with a dot may be an application's own; the server knows it
-        only after it was set."""
+        """A name with a dot may be an application's own parameter, which the server
+        knows only after it was set."""
         if "." not in key:
             raise UserError(f"the server has no parameter {key}")
         try:
-            # The server's own rules: a prefix may belong to a library.
+            # The server refuses a prefix that belongs to a library.
             self.session.execute(f"SELECT set_config({quote(key)}, '', true)")
         except SqlError as error:
             raise UserError(f"{key}: "
-                             + str(error).splitlines()[0]
-                             .removeprefix("ERROR:").strip())
+                            + str(error).splitlines()[0]
+                            .removeprefix("ERROR:").strip())
         return key
 
     def is_custom(self, name):

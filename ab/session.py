@@ -1,8 +1,6 @@
-"""The control session: a psql kept open, on whatever server the user names.
-
-That of bench/lib/session.py is for servers of our own; this one takes what psql
-takes, gives up on a server that does not answer, and outlives a Ctrl-C, which a
-terminal sends to every process of the script."""
+"""The control session: a psql kept open. It takes the connection options that psql
+takes, gives up on a server that does not answer, and survives a Ctrl-C, which a
+terminal sends to all processes of the command."""
 
 import json
 import os
@@ -13,15 +11,14 @@ import time
 from ab.errors import UserError
 
 MARKER = "--pg_sweep-ab-answer-ends--"
-# For a statement of ours; all are short. A server that takes longer is taken
-# for gone.
+# Our statements are short: a server that takes longer counts as gone.
 ANSWER_SECONDS = 30
 CONNECT_SECONDS = 10
 CLOSE_SECONDS = 10
 SUCCESS = "00000"
-# Of the control session, whatever its role, its database or a setting that is
-# compared say: it must be able to put things back, write and read values alike at all
-# times, and find nobody else's functions.
+# Of the control session, whatever its role, its database, or a setting that is
+# compared has: it must be able to put things back, always read and write values in
+# the same form, and never call functions of other users.
 OPTIONS = {
     "search_path": "pg_catalog",
     "statement_timeout": "0", "lock_timeout": "0", "transaction_timeout": "0",
@@ -33,11 +30,11 @@ OPTIONS = {
 
 
 class ServerGone(UserError):
-    """No answer: the connection is lost, or was never made."""
+    """No answer: the connection is lost, or was refused."""
 
 
 class SqlError(UserError):
-    """An answer, and it is an error."""
+    """The server's answer is an error."""
 
     def __init__(self, message, state):
         super().__init__(message)
@@ -93,8 +90,8 @@ class Connection:
         self.database = database
 
     def environment(self, application):
-        """Passwords stay where libpq finds them: environment, .pgpass,
-        conninfo. None of it is printed."""
+        """libpq finds passwords in the environment or in .pgpass; none is
+        printed."""
         return {**os.environ, "PGAPPNAME": application,
                 "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT",
                                                     str(CONNECT_SECONDS)),
@@ -105,7 +102,7 @@ class Connection:
         options = " ".join(f"-c {name}={value}"
                            for name, value in OPTIONS.items())
         environment = self.environment(application)
-        # of libpq's own, and stronger
+        # libpq sends these, and they win over PGOPTIONS.
         for name in ("PGTZ", "PGDATESTYLE", "PGGEQO"):
             environment.pop(name, None)
         environment["PGOPTIONS"] = \
@@ -121,7 +118,7 @@ class Connection:
         """The same server, another database."""
         if self.database and ("=" in self.database or "://" in self.database):
             raise UserError("another database cannot be chosen by a conninfo:"
-                             " use -h, -p and -U")
+                            " use -h, -p and -U")
         other = Connection(self.programs, database=name)
         other.options = self.options
         return other
@@ -129,7 +126,7 @@ class Connection:
 
 class Session(Psql):
     def __init__(self, connection, application):
-        # A session of its own: neither Ctrl-C nor a closed terminal reaches it.
+        # In a session of its own, which neither Ctrl-C nor a closed terminal reaches.
         super().__init__(connection.psql(), start_new_session=True,
                          env=connection.control_environment(application))
         self.rest = b""
@@ -142,12 +139,12 @@ class Session(Psql):
             raise
 
     def _begin(self):
-        # not rows(): until the path is known, no function but the comparison
+        # not rows(): no function may be called until search_path is known
         path = self.execute("SHOW search_path")
         if path != OPTIONS["search_path"]:
-            raise UserError("the control session has not got its options:"
-                             " leave \"options\" out of the conninfo (a pooler"
-                             " in between will not do, either)")
+            raise UserError("the control session lacks its options: a conninfo"
+                            " must not have \"options\", and a pooler must not"
+                            " be in between")
         schema = self.execute(
             "SELECT pg_catalog.quote_ident(n.nspname) FROM"
             " pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n"
@@ -167,7 +164,6 @@ class Session(Psql):
         deadline = time.monotonic() + seconds
         while True:
             line = self._line(deadline, lines)
-            # What an error leaves has no newline of its own in front
             if line.startswith(MARKER):
                 state = line[len(MARKER):].strip()
                 break

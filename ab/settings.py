@@ -1,10 +1,10 @@
-"""What the user wants to compare: settings, each a name and values by key.
+"""Settings, which are what is compared: each has a name, and values by key.
 
     NAME: KEY=VALUE, KEY=VALUE, ...
-    batched, batch_size=8          a plain word is a strategy; no name: the text
+    batched, batch_size=8          a plain word is a strategy; the text is the name
     NAME:                          everything as it was found
 
-A key that only some of the settings have is, in the others, as it was found."""
+A setting without a key of another one leaves its value as it was found."""
 
 import re
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from ab.errors import UserError
 
 STRATEGY = "strategy"
-LWLOCK_WAIT = "lwlock_policy"
+LWLOCK_POLICY = "lwlock_policy"
 TRANCHE = "lwlock_policy."
 # Short for parameters of pg_sweep
 SHORT = {"batch_size": "pg_sweep.batch_size", "balance": "pg_sweep.balance",
          "ring_eager_flush": "pg_sweep.ring_eager_flush"}
-# These two are switched by functions, which does not touch the configuration.
-RUNTIME = {"pg_sweep.strategy": STRATEGY, "pg_sweep.lwlock_policy": LWLOCK_WAIT}
+# Functions switch these two, and do not touch the configuration.
+RUNTIME = {"pg_sweep.strategy": STRATEGY, "pg_sweep.lwlock_policy": LWLOCK_POLICY}
 NAME = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*\Z")
 ITEM = re.compile(r"""\s*((?:'(?:[^']|'')*'|[^,'])*)\s*(,|\Z)""")
-# A name is one column of a table
+# A name heads a column of a table.
 LONGEST_NAME = 40
 
 
@@ -32,8 +32,8 @@ class Setting:
 
 
 def is_parameter(key):
-    """Set by ALTER SYSTEM, not by a function of pg_sweep."""
-    return not (key in (STRATEGY, LWLOCK_WAIT) or key.startswith(TRANCHE))
+    """ALTER SYSTEM sets it, not a function of pg_sweep."""
+    return not (key in (STRATEGY, LWLOCK_POLICY) or key.startswith(TRANCHE))
 
 
 def parse(text):
@@ -51,14 +51,14 @@ def parse(text):
         values[key] = value
     if name is None and not values:
         raise UserError("a setting is empty: write \"NAME:\" for everything"
-                         " as it is now")
+                        " as it is now")
     if name == "":
         raise UserError(f"setting {text!r}: no name before the colon")
     name = name or items.strip()
     if len(name) > LONGEST_NAME:
         raise UserError(f"setting {name!r}: give it a name of at most"
-                         f" {LONGEST_NAME} characters, as in"
-                         " \"NAME: KEY=VALUE\"")
+                        f" {LONGEST_NAME} characters, as in"
+                        " \"NAME: KEY=VALUE\"")
     return Setting(name, values)
 
 
@@ -86,11 +86,11 @@ def key_and_value(item, text):
     if value.startswith("'") and value.endswith("'") and len(value) > 1:
         value = value[1:-1].replace("''", "'")
     elif "'" in value:
-        raise UserError(f"setting {text!r}: quote all of a value or nothing"
-                         " of it")
+        raise UserError(f"setting {text!r}: quote a whole value, or nothing"
+                        " of it")
     elif value == "":
         raise UserError(f"setting {text!r}: {key} has no value (an empty one"
-                         " is '')")
+                        " is '')")
     if key.startswith(TRANCHE):
         # names of tranches are case-sensitive
         tranche = key[len(TRANCHE):]
@@ -101,12 +101,12 @@ def key_and_value(item, text):
     key = RUNTIME.get(key, SHORT.get(key, key))
     if not NAME.match(key):
         raise UserError(f"setting {text!r}: {key!r} is no name of a"
-                         " parameter")
+                        " parameter")
     return key, value
 
 
 def parse_all(texts):
-    """Several; those of the same name get numbers, as an A/A has them."""
+    """Settings of the same name, as in an A/A, get numbers."""
     result = []
     for text in texts:
         setting = parse(text)
@@ -117,8 +117,8 @@ def parse_all(texts):
             name = f"{setting.name} ({number})"
         result.append(Setting(name, setting.values))
     if len(result) < 2:
-        raise UserError("two settings at least are needed, as in --a stock"
-                         " --b batched")
+        raise UserError("at least two settings are needed, as in --a stock"
+                        " --b batched")
     return result
 
 

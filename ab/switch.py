@@ -1,4 +1,4 @@
-"""Putting a setting in force, and everything back as it was."""
+"""Puts settings in force, and everything back as it was."""
 
 import time
 
@@ -15,8 +15,8 @@ RELOAD_SECONDS = 20
 POLL_SECONDS = 0.005
 
 
-class SomebodyElse(UserError):
-    """A setting is not in force any more, and it was not us."""
+class Interference(UserError):
+    """Another session has changed what is compared."""
 
     def __init__(self, message, key=None):
         super().__init__(message)
@@ -24,9 +24,9 @@ class SomebodyElse(UserError):
 
 
 def incarnation(session):
-    """Changes with each start of the server, that after a crash of a process
-    included: then the runtime state is what the configuration says."""
-    # as text, which a session in another time zone writes the same
+    """Changes with each start of the server, also after a crash of a process: what
+    functions had set is lost then."""
+    # as text, which does not depend on the time zone
     row = session.row("SELECT extract(epoch FROM pg_postmaster_start_time())"
                       "::text AS postmaster, (SELECT extract(epoch FROM"
                       " backend_start)::text FROM pg_stat_activity"
@@ -35,17 +35,16 @@ def incarnation(session):
 
 
 def find(session, server, wanted):
-    """All that the settings will change, as it is now: what the journal keeps,
-    in a form that put_back() takes."""
+    """All that the settings will change, as it is now. The journal keeps it, and
+    put_back() takes it."""
     server.sweep = server.ask_sweep()
     found = {"incarnation": incarnation(session), "entries": {}, "shown": {},
-             "ours": {}, "strategy": None, "lwlock_policy": None, "tranches": {}}
+             "ours": {}, "strategy": None, "lwlock_policy": None,
+             "tranches": {}}
     for key in settings.keys(wanted):
         if key == settings.STRATEGY:
-            # "auto" is known by the reason that it gives
-            found["strategy"] = ("auto" if server.sweep["reason"]
-                                 else server.sweep["strategy"])
-        elif key == settings.LWLOCK_WAIT:
+            found["strategy"] = chosen_strategy(server.sweep)
+        elif key == settings.LWLOCK_POLICY:
             found["lwlock_policy"] = server.sweep["lwlock_policy"]
         elif key.startswith(settings.TRANCHE):
             tranche = key[len(settings.TRANCHE):]
@@ -58,8 +57,14 @@ def find(session, server, wanted):
     return found
 
 
+def chosen_strategy(status):
+    """"auto" gives a reason for its choice."""
+    return "auto" if status["reason"] else status["strategy"]
+
+
 def own_policy(session, tranche):
-    """What pg_sweep_set_lwlock_policy() takes for what the tranche has."""
+    """The argument of pg_sweep_set_lwlock_policy() that restores the tranche's
+    policy."""
     row = session.row("SELECT policy, own FROM"
                       f" {session.sweep}pg_sweep_lwlock_policies"
                       f" WHERE tranche = {quote(tranche)}")
@@ -67,8 +72,8 @@ def own_policy(session, tranche):
 
 
 def shown(session, parameter):
-    """NULL and an empty value of an application's own parameter are the
-    same: the first becomes the second by being set once."""
+    """An application's own parameter that is NULL becomes empty by being set
+    once, so both are the same here."""
     return session.value(f"SELECT current_setting({quote(parameter)}, true)") \
         or ""
 
@@ -103,7 +108,7 @@ def wait(session, query, complaint):
     while not session.value(query):
         if time.monotonic() > deadline:
             raise UserError(f"the server {complaint} {RELOAD_SECONDS} s after"
-                             " the reload")
+                            " the reload")
         time.sleep(POLL_SECONDS)
 
 
@@ -112,16 +117,16 @@ def set_strategy(session, name):
                     f"{quote(name)})")
 
 
-def set_lwlock_wait(session, policy, tranche=None):
+def set_lwlock_policy(session, policy, tranche=None):
     argument = f", {quote(tranche)}" if tranche is not None else ""
     session.execute(f"SELECT {session.sweep}pg_sweep_set_lwlock_policy("
                     f"{quote(policy)}{argument})")
 
 
 def put_back(session, found):
-    """What find() has found. Returns (what could not be put back, what was left to
-    others), as lines; none if all is as before. A part that fails is no reason not to
-    try the others."""
+    """Restore what find() has found, and check it. Returns (what could not be put
+    back, what other sessions have changed and keep), as lines. If a part fails, the
+    others are tried all the same."""
     others, failed = {}, []
 
     def attempt(function, *arguments):
@@ -135,9 +140,9 @@ def put_back(session, found):
     restarted = incarnation(session) != found["incarnation"]
     if not restarted:
         if found["lwlock_policy"] is not None:
-            attempt(set_lwlock_wait, found["lwlock_policy"])
+            attempt(set_lwlock_policy, found["lwlock_policy"])
         for tranche, policy in found["tranches"].items():
-            attempt(set_lwlock_wait, policy, tranche)
+            attempt(set_lwlock_policy, policy, tranche)
         if found["strategy"] is not None:
             attempt(set_strategy, found["strategy"])
     for parameter, text in found["entries"].items():
@@ -146,8 +151,8 @@ def put_back(session, found):
             continue
         if now not in found["ours"][parameter]:
             others[parameter] = (
-                f"{parameter} in postgresql.auto.conf is {now!r} by somebody"
-                f" else, and was left so (before: {text!r})")
+                f"{parameter} in postgresql.auto.conf was set to {now!r} by"
+                f" another session, and stays so (before: {text!r})")
             continue
         attempt(alter_system, parameter, text)
     if found["entries"]:
@@ -176,8 +181,7 @@ def differences(session, found, restarted, others):
         return
     status = session.row("SELECT strategy, reason, lwlock_policy"
                          f" FROM {session.sweep}pg_sweep_status")
-    if found["strategy"] not in (None, "auto" if status["reason"]
-                                 else status["strategy"]):
+    if found["strategy"] not in (None, chosen_strategy(status)):
         yield f"strategy is {status['strategy']}, was {found['strategy']}"
     if found["lwlock_policy"] not in (None, status["lwlock_policy"]):
         yield (f"lwlock_policy is {status['lwlock_policy']}, was"
@@ -185,45 +189,44 @@ def differences(session, found, restarted, others):
 
 
 class Switcher:
-    """Settings in force, one after the other."""
+    """Puts one setting after the other in force."""
 
     def __init__(self, session, server, wanted, found, on_change):
-        self.on_change = on_change      # what is to be put back has
+        self.on_change = on_change      # of what is to be put back
         self.session = session
         self.server = server
         self.found = found
         self.keys = settings.keys(wanted)
         self.parameters = [key for key in self.keys
                            if settings.is_parameter(key)]
-        self.expected = {}              # by setting: what in_force() answers
+        self.expected = {}              # by setting: result of in_force()
         self.written = dict(found["entries"])
         self.rest = self.parameters and files.fingerprint(session,
                                                           self.parameters)
 
     def write(self, parameter, text):
-        """Into postgresql.auto.conf, unless somebody else has, too."""
+        """Write to postgresql.auto.conf, unless another session has."""
         now = entry(self.session, parameter)
         if now != self.written[parameter]:
-            raise UserError(f"somebody else has set {parameter} to {now!r} in"
-                             " postgresql.auto.conf, which was"
-                             f" {self.written[parameter]!r}")
-        # first, in case we do not come to see that it is done
+            raise UserError(f"another session has set {parameter} to {now!r} in"
+                            " postgresql.auto.conf, which was"
+                            f" {self.written[parameter]!r}")
+        # first, as the answer may not arrive
         self.written[parameter] = text
         alter_system(self.session, parameter, text)
 
     def reload(self):
-        """A change of others is not to come into force by us."""
+        """Our reload must not bring changes of others into force."""
         if files.fingerprint(self.session, self.parameters) != self.rest:
-            raise UserError("somebody else has changed the configuration"
-                             " files. To take the settings back, they must be"
-                             " reloaded: so that is in force now, too")
+            raise UserError("another session has changed the configuration"
+                            " files. Putting the settings back takes a reload,"
+                            " which brings that change into force")
         files.check_pending(self.session)
         reload(self.session)
 
     def rehearse(self, wanted):
-        """Each value once into postgresql.auto.conf and out again, without a
-        reload: the server checks it as nobody else can, and runs on as it
-        is."""
+        """Write each value to postgresql.auto.conf and remove it again, without a
+        reload: the server checks it, and nothing sees it."""
         for setting in wanted:
             for parameter in self.parameters:
                 if parameter not in setting.values:
@@ -235,25 +238,25 @@ class Switcher:
                         self.found["entries"][parameter]
                     first = str(error).splitlines()[0]
                     raise UserError(f"setting {setting.name!r}:"
-                                     f" {first.removeprefix('ERROR:').strip()}"
-                                     ) from None
+                                    f" {first.removeprefix('ERROR:').strip()}"
+                                    ) from None
                 self.write(parameter, self.found["entries"][parameter])
 
     def apply(self, setting):
-        """Always the same work, whatever was in force before. Returns what
-        in_force() is to answer until the next switch."""
+        """Does the same work whatever was in force before. Returns what in_force()
+        must return until the next switch."""
         for parameter in self.parameters:
             self.write(parameter, setting.values.get(
                 parameter, self.found["entries"][parameter]))
         if self.parameters:
             self.reload()
         for key in self.keys:
-            if key == settings.LWLOCK_WAIT:
-                set_lwlock_wait(self.session, setting.values.get(
+            if key == settings.LWLOCK_POLICY:
+                set_lwlock_policy(self.session, setting.values.get(
                     key, self.found["lwlock_policy"]))
             elif key.startswith(settings.TRANCHE):
                 tranche = key[len(settings.TRANCHE):]
-                set_lwlock_wait(self.session, setting.values.get(
+                set_lwlock_policy(self.session, setting.values.get(
                     key, self.found["tranches"][tranche]), tranche)
             elif key == settings.STRATEGY:
                 set_strategy(self.session, setting.values.get(
@@ -263,33 +266,33 @@ class Switcher:
         return now
 
     def _check(self, setting, now):
-        """Is it what was asked for, and the same as the last time?"""
+        """It must be what was asked for, and the same as the last time."""
         for parameter in self.parameters:
             value = setting.values.get(parameter)
             if value is None:
                 expected = self.found["shown"][parameter]
                 if now[parameter] != expected:
-                    raise SomebodyElse(f"{parameter} is {now[parameter]!r},"
+                    raise Interference(f"{parameter} is {now[parameter]!r},"
                                        f" was {expected!r}")
             elif entry(self.session, parameter) != value:
-                raise SomebodyElse(f"{parameter} in postgresql.auto.conf is not"
+                raise Interference(f"{parameter} in postgresql.auto.conf is not"
                                    f" {value!r}")
         strategy = setting.values.get(settings.STRATEGY, "auto").lower()
         if strategy not in ("auto", now.get("strategy")):
-            # so soon after us; it is left to him all the same
+            # switched right after us, which is kept all the same
             self.leave_to_others("strategy")
-            raise SomebodyElse(self._who("strategy", strategy,
+            raise Interference(self._describe("strategy", strategy,
                                          now["strategy"]), "strategy")
         lasting = {key: value for key, value in now.items()
                    if key != "generation"}
         before = self.expected.setdefault(setting.name, lasting)
         for key, value in lasting.items():
             if value != before[key]:
-                raise SomebodyElse(f"setting {setting.name!r}: {key} is"
+                raise Interference(f"setting {setting.name!r}: {key} is"
                                    f" {value!r}, was {before[key]!r}")
 
     def in_force(self):
-        """Everything by which a setting, or a switch by others, is known."""
+        """Everything that tells a setting, or a switch by others."""
         columns = {key: f"coalesce(current_setting({quote(key)}, true), '')"
                    for key in self.parameters}
         for key in self.keys:
@@ -313,23 +316,22 @@ class Switcher:
         return dict(zip(columns, row.values()))
 
     def still(self, before):
-        """Nobody has touched it since apply()."""
+        """Check that no other session has changed it since apply()."""
         now = self.in_force()
         for key, value in before.items():
             if now[key] != value:
                 self.leave_to_others(key)
-                raise SomebodyElse(self._who(key, value, now[key]), key)
+                raise Interference(self._describe(key, value, now[key]), key)
 
     def leave_to_others(self, key):
-        """What somebody has chosen meanwhile is what is put back."""
+        """What another session has chosen meanwhile is what will be put back."""
         status = self.session.row(
             "SELECT strategy, reason, lwlock_policy FROM"
             f" {self.session.sweep}pg_sweep_status") \
             if self.server.has_sweep else {}
         if key in ("strategy", "generation") and self.found["strategy"]:
-            self.found["strategy"] = ("auto" if status["reason"]
-                                      else status["strategy"])
-        elif key == settings.LWLOCK_WAIT and self.found["lwlock_policy"]:
+            self.found["strategy"] = chosen_strategy(status)
+        elif key == settings.LWLOCK_POLICY and self.found["lwlock_policy"]:
             self.found["lwlock_policy"] = status["lwlock_policy"]
         elif key.startswith(settings.TRANCHE):
             tranche = key[len(settings.TRANCHE):]
@@ -338,14 +340,14 @@ class Switcher:
             return
         self.on_change()
 
-    def _who(self, key, before, now):
+    def _describe(self, key, before, now):
         text = f"{key} was {before}, is {now}"
         if key in ("strategy", "generation"):
             row = self.session.row("SELECT strategy, set_by, set_by_role,"
                                    " active_since::text FROM"
                                    f" {self.session.sweep}pg_sweep_status")
-            who = f" of {row['set_by_role']}" if row["set_by_role"] else ""
+            role = f" of {row['set_by_role']}" if row["set_by_role"] else ""
             text = (f"strategy {row['strategy']} was set by {row['set_by']}"
-                    f"{who} at {row['active_since']}")
+                    f"{role} at {row['active_since']}")
         return text
 

@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-AbTest - what the tests of ab share
+AbTest - what the tests of pg_sweep_ab share
 
 =head1 SYNOPSIS
 
@@ -16,8 +16,8 @@ AbTest - what the tests of ab share
 
 =head1 DESCRIPTION
 
-An object is a server for ab to work on ($ab->{node}), and the folders of
-its results ($ab->{folder}).
+An object is a server for pg_sweep_ab to work on ($ab->{node}), and the folder of its
+results ($ab->{folder}).
 
 =cut
 
@@ -27,17 +27,17 @@ use strict;
 use warnings FATAL => 'all';
 
 use Exporter 'import';
-use FindBin;
 use IPC::Run;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
+use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(@two @short);
+our @EXPORT = qw(@two @short wait_until_it_says);
 
-# Two settings, and a run too short to say much of them
+# Two settings, and a run too short to compare them
 our @two = ('--a', 'stock', '--b', 'batched');
 our @short = ('--slice' => 0.3, '--blocks' => 6, '--no-picture');
 
@@ -61,34 +61,34 @@ CREATE ROLE switcher LOGIN IN ROLE pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_sweep_set_strategy(text) TO switcher;
 });
 
-	# What a run leaves in folders for temporary files is seen here
+	# for left_over()
 	mkdir "$folder/tmp" or die;
 	$ENV{TMPDIR} = "$folder/tmp";
 	return bless { node => $node, folder => $folder }, $class;
 }
 
-# A load of transactions as long as ab.delay says
+# A load of transactions that take as long as ab.delay says
 sub load
 {
 	return ('-f', write_script('delay.sql', "SELECT pg_sleep(current_setting('ab.delay')::float8) FROM one;\n"), '-c', 2);
 }
 
-# With the connection of psql's environment, which tests have
+# The installed program
 sub command
 {
 	my ($self, @arguments) = @_;
 
-	return ("$FindBin::RealBin/../../ab/run", '--dbname' => $self->{node}->connstr('postgres'),
+	return ($self->{node}->config_data('--bindir') . '/pg_sweep_ab', '--dbname' => $self->{node}->connstr('postgres'),
 		'--state-dir' => "$self->{folder}/state", '--out' => "$self->{folder}/out", @arguments);
 }
 
-# Its exit code, and what it has said
+# Returns exit code, stdout and stderr
 sub run
 {
 	my ($self, @arguments) = @_;
 	my ($out, $err);
 
-	note("ab/run @arguments");
+	note("pg_sweep_ab @arguments");
 	IPC::Run::run([ $self->command(@arguments) ], '<', '/dev/null', '>', \$out, '2>', \$err);
 	return ($? >> 8, $out, $err);
 }
@@ -101,19 +101,18 @@ sub rows
 	return decode_json(slurp_file("$self->{folder}/out/ab.json"));
 }
 
-# Those of ab.csv
+# The slices of ab.csv
 sub slices
 {
 	my ($self) = @_;
 	my ($header, @lines) = map { [ split /,/, $_, -1 ] } split /\n/, slurp_file("$self->{folder}/out/ab.csv");
 
-	# csv's line ends
 	s/\r$// for map { @$_ } $header, @lines;
 	return map { my %row; @row{@$header} = @$_; \%row } @lines;
 }
 
-# Everything that a setting can change, to the letter; but for the order of the
-# lines in postgresql.auto.conf, which ALTER SYSTEM moves
+# Everything that a setting can change, to the letter; but not the order of lines in
+# postgresql.auto.conf, as ALTER SYSTEM moves them
 sub snapshot
 {
 	my ($self) = @_;
@@ -130,8 +129,7 @@ SELECT datname, count(*) FROM pg_stat_activity WHERE application_name LIKE 'pg_s
 	return $text . "\n" . join "\n", sort split /\n/, slurp_file($self->{node}->data_dir . '/postgresql.auto.conf');
 }
 
-# Files that only a run under way may have: temporary ones, and the note of what
-# is to be put back
+# Notes of what is to be put back
 sub journals
 {
 	my ($self) = @_;
@@ -139,6 +137,7 @@ sub journals
 	return glob("$self->{folder}/state/*.json");
 }
 
+# Files that only a running pg_sweep_ab may have
 sub left_over
 {
 	my ($self) = @_;
@@ -146,13 +145,27 @@ sub left_over
 	return (glob("$self->{folder}/tmp/*"), $self->journals);
 }
 
-# Nothing of it is connected any more
+# Until it is not connected any more
 sub wait_until_quiet
 {
 	my ($self) = @_;
 
 	return $self->{node}->poll_query_until('postgres',
 		q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'pg_sweep ab%'});
+}
+
+# Until a run in the background writes this to stderr
+sub wait_until_it_says
+{
+	my ($handle, $pattern) = @_;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	until (-s $handle->{err} && background_stderr($handle) =~ $pattern)
+	{
+		die "$handle->{name} does not say $pattern" if time > $deadline;
+		usleep(10_000);
+	}
+	return;
 }
 
 1;

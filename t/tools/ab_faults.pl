@@ -1,9 +1,9 @@
 
-# ab: A/B of settings on a running server.  What it refuses, and that
-# everything is as before however it ends.
+# pg_sweep_ab: A/B of settings on a running server.  What the server makes it refuse
+# (ab/test_options.py has the rest), and that everything is as before however it ends.
 #
-# PG_SWEEP_AB_INTERRUPTS says how often it is interrupted, PG_SWEEP_AB_SEED at which
-# moments.
+# PG_SWEEP_AB_INTERRUPTS is the number of interrupts, PG_SWEEP_AB_SEED the seed of
+# their moments.
 
 use strict;
 use warnings FATAL => 'all';
@@ -34,32 +34,15 @@ ALTER ROLE overridden SET work_mem = '5MB';
 #
 my $before = $ab->snapshot;
 for my $case (
-	[ 'one setting', [ '-S', '--a', 'stock' ], qr/two settings at least/ ],
-	[ 'an empty setting', [ '-S', '--a', 'stock', '--b', '' , '--setting', '' ], qr/setting is empty/ ],
-	[ 'a key twice', [ '-S', '--a', 'stock', '--b', 'x: balance=on, balance=off' ], qr/pg_sweep\.balance twice/ ],
-	[ 'an open quote', [ '-S', '--a', 'stock', '--b', "x: ab.d='1" ], qr/quote is not closed/ ],
-	[ 'no value', [ '-S', '--a', 'stock', '--b', 'x: work_mem=' ], qr/has no value/ ],
-	[ 'no load', [@two], qr/which load\?/ ],
-	[ 'two loads', [ '-S', '--attach', @two ], qr/--attach is without a load/ ],
-	[ 'no such script', [ '-f', '/no/such', @two ], qr{cannot read /no/such} ],
-	[ 'an option of ours', [ '-S', @two, '--pgbench-options=-T 5' ], qr/-T is not yours/ ],
-	[ 'an option of ours, abbreviated', [ '-S', @two, '--pgbench-options=--sampl=0.5' ], qr/--sampling-rate is not yours/ ],
-	[ 'an option of ours, among others', [ '-S', @two, '--pgbench-options=-rC' ], qr/-rC: one at a time/ ],
-	[ 'a password for all to see', [ '-S', @two, '-d', 'dbname=x password=y' ], qr/use PGPASSWORD or \.pgpass/ ],
-	[ 'too little time', [ '-S', @two, '--minutes', '0.1' ], qr/too short for 2 settings/ ],
-	[ 'settling all the time', [ '-S', @two, '--slice', 1, '--settle', 1 ], qr/--settle must be shorter/ ],
-	[ 'attached for moments', [ '--attach', @two, '--settle', 1 ], qr/--settle must be 1.1 at least/ ],
 	[ 'no such strategy', [ '-S', '--a', 'stock', '--b', 'clock' ], qr/strategy: 'clock' is none of stock, batched, partitioned, auto/ ],
 	[ 'no such policy', [ '-S', '--a', 'stock', '--b', 'lwlock_policy=futex' ], qr/lwlock_policy: 'futex' is none of/ ],
 	[ 'no such tranche', [ '-S', '--a', 'stock', '--b', 'lwlock_policy.walwrite=spin' ], qr/no such tranche/ ],
 	[ 'no such parameter', [ '-S', '--a', 'stock', '--b', 'work_memory=1' ], qr/has no parameter work_memory/ ],
-	[ 'a misspelt one of ours', [ '-S', '--a', 'stock', '--b', 'pg_sweep.batchsize=1' ], qr/invalid configuration parameter name/ ],
+	[ 'a misspelt one of pg_sweep', [ '-S', '--a', 'stock', '--b', 'pg_sweep.batchsize=1' ], qr/invalid configuration parameter name/ ],
 	[ 'postmaster', [ '-S', '--a', 'stock', '--b', 'shared_buffers=1GB' ], qr/shared_buffers can be changed by a restart only/ ],
 	[ 'internal', [ '-S', '--a', 'stock', '--b', 'block_size=1' ], qr/block_size cannot be changed/ ],
 	[ 'what changes meaning', [ '-S', '--a', 'stock', '--b', 'session_replication_role=replica' ], qr/session_replication_role is not for an experiment: category/ ],
 	[ 'kept plans', [ '-S', '-M', 'prepared', '--a', 'now:', '--b', 'enable_sort=off' ], qr/enable_sort is for the planner/ ],
-	[ 'no number', [ '-S', @two, '--minutes', 'nan' ], qr/--minutes must be a number/ ],
-	[ 'endless', [ '-S', @two, '--slice', 'inf' ], qr/--slice must be a number/ ],
 	[ 'backend', [ '-S', '--a', 'stock', '--b', 'jit_provider=x, log_connections=on' ], qr/jit_provider can be|log_connections is read when/ ],
 	[ 'fsync', [ '-S', '--a', 'stock', '--b', 'fsync=off' ], qr/fsync is not for an experiment: a crash/ ],
 	[ 'full_page_writes', [ '-S', '--a', 'stock', '--b', 'FULL_PAGE_WRITES=off' ], qr/full_page_writes is not for/ ],
@@ -69,16 +52,15 @@ for my $case (
 		qr/work_mem is set by ALTER ROLE/ ],
 	[ 'set for some role', [ '--attach', '--a', 'stock', '--b', 'work_mem=8MB' ], qr/work_mem is set by ALTER ROLE or ALTER DATABASE \(overridden,/ ],
 	[ 'not the extension', [ '-S', @two, '-d', $node->connstr('other') ], qr/needs pg_sweep: CREATE EXTENSION/ ],
-	[ 'who may not look', [ '-S', @two, '-d', $node->connstr('postgres') . ' user=ordinary' ], qr/ordinary may not read/ ],
-	[ 'who may not ALTER SYSTEM', [ '-S', '--a', 'stock', '--b', 'batch_size=1', '-d', $node->connstr('postgres') . ' user=switcher' ],
+	[ 'a role that may not read statistics', [ '-S', @two, '-d', $node->connstr('postgres') . ' user=ordinary' ], qr/ordinary may not read/ ],
+	[ 'a role that may not ALTER SYSTEM', [ '-S', '--a', 'stock', '--b', 'batch_size=1', '-d', $node->connstr('postgres') . ' user=switcher' ],
 		qr/must be a superuser/ ],
-	[ 'who may not set policies', [ '-S', '--a', 'stock', '--b', 'lwlock_policy=spin', '-d', $node->connstr('postgres') . ' user=switcher' ],
+	[ 'a role that may not set policies', [ '-S', '--a', 'stock', '--b', 'lwlock_policy=spin', '-d', $node->connstr('postgres') . ' user=switcher' ],
 		qr/switcher may not call pg_sweep_set_lwlock_policy/ ],
 	[ 'no server', [ '-S', @two, '-d', 'host=/nonexistent port=1' ], qr/connection to server .* failed/ ],
 	[ 'no place for results', [ '-S', @two, '--out', '/proc/no' ], qr/cannot create .*--out names another/ ],
 	[ 'no place for the journal', [ '-S', @two, '--state-dir', '/proc/no' ], qr/cannot write down .*--state-dir/, 'load' ],
-	[ 'a value that the server refuses', [ '-S', '--a', 'stock', '--b', 'x: work_mem=1kB' ], qr/setting 'x': 1 kB is outside the valid range/, 'load' ],
-	[ 'another application_name', [ '-S', @two, '-d', $node->connstr('postgres') . ' application_name=x' ], qr/leave it out/ ])
+	[ 'a value that the server refuses', [ '-S', '--a', 'stock', '--b', 'x: work_mem=1kB' ], qr/setting 'x': 1 kB is outside the valid range/, 'load' ])
 {
 	my ($title, $arguments, $reason, $load) = @$case;
 	# pgbench -S would want a table; these get as far as the load
@@ -88,7 +70,17 @@ for my $case (
 	is($status, 1, "$title: refused");
 	like($err, $reason, "$title: says why");
 	unlike($err, qr/Traceback/, "$title: without a traceback");
-	is(scalar(grep { /^\S*run:/ } split /\n/, $err), 1, "$title: in one line");
+	is(scalar(grep { /^pg_sweep_ab:/ } split /\n/, $err), 1, "$title: in one line");
+}
+{
+	# as if matplotlib were not installed
+	mkdir "$folder/python" or die;
+	append_to_file("$folder/python/matplotlib.py", "raise ImportError('not there')\n");
+	local $ENV{PYTHONPATH} = "$folder/python";
+	my ($status, $out, $err) = $ab->run(@load, @two);
+
+	is($status, 1, 'no matplotlib: refused');
+	like($err, qr/^pg_sweep_ab: pictures need matplotlib.*--no-picture does without$/, 'no matplotlib: says so, in one line');
 }
 is($ab->snapshot, $before, 'refusals: nothing has changed');
 
@@ -102,8 +94,8 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 	$node->reload;
 	is($ab->snapshot, $before, 'changes that wait for a reload: taken back');
 
-	# files that a reload reads as well; a second later, as files have no
-	# finer times
+	# Files that a reload reads as well; a second later, as their times are in
+	# seconds.
 	my $hba = $node->data_dir . '/pg_hba.conf';
 	my $old = slurp_file($hba);
 	usleep(1_100_000);
@@ -121,22 +113,8 @@ $node->safe_psql('postgres', "ALTER SYSTEM SET bgwriter_delay = '20ms'");
 	is($ab->snapshot, $before, 'by hand: taken back');
 }
 
-# Wait until a run under way says something on stderr
-sub wait_until_it_says
-{
-	my ($handle, $pattern) = @_;
-	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
-
-	until (-s $handle->{err} && background_stderr($handle) =~ $pattern)
-	{
-		die "$handle->{name} does not say $pattern" if time > $deadline;
-		usleep(10_000);
-	}
-	return;
-}
-
-# Do something under the feet of a run, which may be about to do the same, and
-# does not see it then: so again, until it says that it has
+# Change what a run compares, until it says that it has noticed: it does not if it is
+# about to do the same
 sub interfere
 {
 	my ($handle, $pattern, $interference) = @_;
@@ -148,7 +126,7 @@ sub interfere
 		$interference->();
 		usleep(20_000)
 		  until background_stderr($handle) =~ $pattern || time > $patience;
-		# it may have ended, too, and has not been waited for
+		# or until it has ended (a zombie)
 		last
 		  if background_stderr($handle) =~ $pattern
 		  || slurp_file("/proc/$handle->{pid}/stat") =~ /\) Z /;
@@ -157,7 +135,7 @@ sub interfere
 }
 
 #
-# Two at once, and somebody who switches
+# Two runs at once, and another session that switches
 #
 {
 	my $first = run_in_background('first', $ab->command(@load, @two, @short, '--blocks' => 1000));
@@ -166,31 +144,31 @@ sub interfere
 	{
 		my ($status, $out, $err) = $ab->run(@load, '--a', 'x: ab.y=1', '--b', 'y: ab.y=2', @short, '-d' => $node->connstr($database));
 		is($status, 1, "a second one, $database: refused");
-		like($err, qr/another bench\/ab is at work/, "a second one, $database: says why");
+		like($err, qr/another pg_sweep_ab is at work/, "a second one, $database: says why");
 	}
 	my $switching = start_switching($node, 'switching', 70, 20);
-	is(wait_for_background($first, 60), 1, 'somebody switches: the run ends');
-	like(slurp_file($first->{err}), qr/somebody else interferes with what is compared, 3 times.*was set by function of \w+ at 20/,
-		'somebody switches: says who and when');
+	is(wait_for_background($first, 60), 1, 'another session switches: the run ends');
+	like(slurp_file($first->{err}), qr/another session interferes with what is compared, 3 times.*was set by function of \w+ at 20/,
+		'another session switches: says which one and when');
 	stop_background($switching);
 	$ab->wait_until_quiet;
 	switch_to($node, 'stock');
-	is($ab->snapshot, $before, 'somebody switches: as before');
+	is($ab->snapshot, $before, 'another session switches: as before');
 }
 
 #
-# What others do meanwhile to what is compared, or in the way
+# What other sessions do to what is compared, or to the configuration files
 #
 {
 	my @ab = $ab->command(@load, '--a', 'x: maintenance_work_mem=9MB', '--b', 'y: maintenance_work_mem=8MB', @short, '--blocks' => 1000);
 	my $handle = run_in_background('by_others', @ab);
 	wait_until_it_says($handle, qr/warm-up/);
-	interfere($handle, qr/somebody else has set/,
+	interfere($handle, qr/another session has set/,
 		sub { $node->safe_psql('postgres', "ALTER SYSTEM SET maintenance_work_mem = '77MB'") });
-	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM by somebody: ends the run');
-	like(background_stderr($handle), qr/somebody else has set maintenance_work_mem to '77MB'.*/, 'ALTER SYSTEM by somebody: says so');
-	like(background_stderr($handle), qr/is '77MB' by somebody else, and was left so/, 'ALTER SYSTEM by somebody: and what it leaves');
-	is($node->safe_psql('postgres', 'SHOW maintenance_work_mem'), '77MB', 'ALTER SYSTEM by somebody: is left');
+	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM meanwhile: ends the run');
+	like(background_stderr($handle), qr/another session has set maintenance_work_mem to '77MB'/, 'ALTER SYSTEM meanwhile: says so');
+	like(background_stderr($handle), qr/was set to '77MB' by another session, and stays so/, 'ALTER SYSTEM meanwhile: and what it leaves');
+	is($node->safe_psql('postgres', 'SHOW maintenance_work_mem'), '77MB', 'ALTER SYSTEM meanwhile: is left');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET maintenance_work_mem');
 	$node->reload;
 
@@ -198,27 +176,27 @@ sub interfere
 	wait_until_it_says($handle, qr/warm-up/);
 	$node->safe_psql('postgres', 'ALTER SYSTEM SET deadlock_timeout = 777');
 	is(wait_for_background($handle, 30), 1, 'ALTER SYSTEM of another parameter: ends the run');
-	like(background_stderr($handle), qr/somebody else has changed the configuration files/, 'ALTER SYSTEM of another parameter: says so');
+	like(background_stderr($handle), qr/another session has changed the configuration files/, 'ALTER SYSTEM of another parameter: says so');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET deadlock_timeout');
 	$node->reload;
-	is($ab->snapshot, $before, 'ALTER SYSTEM by somebody: all else as before');
+	is($ab->snapshot, $before, 'ALTER SYSTEM meanwhile: all else as before');
 
-	# an operator's own decision
+	# a decision of an operator, which stays
 	$handle = run_in_background('operator', $ab->command(@load, @two, '--slice' => 0.3, '--blocks' => 8, '--no-picture'));
 	wait_until_it_says($handle, qr/warm-up/);
 	usleep(1_000_000);
 	interfere($handle, qr/thrown away/, sub { switch_to($node, 'partitioned') });
 	is(wait_for_background($handle, 30), 0, 'an operator switches: the run goes on');
-	like(background_stderr($handle), qr/is thrown away, as somebody else has interfered: strategy partitioned was set by function/,
+	like(background_stderr($handle), qr/is thrown away, as another session has interfered: strategy partitioned was set by function/,
 		'an operator switches: a block is thrown away');
-	like(slurp_file($handle->{out}), qr/^NOTE: others have interfered/m, 'an operator switches: the result says so');
-	is($node->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'), 'partitioned', 'an operator switches: it is left so');
+	like(slurp_file($handle->{out}), qr/^NOTE: other sessions have interfered/m, 'an operator switches: the result says so');
+	is($node->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'), 'partitioned', 'an operator switches: it stays so');
 	is(scalar(grep { $_->{used} } $ab->slices), 16, 'an operator switches: no block is missing');
 	switch_to($node, 'stock');
 	is($ab->snapshot, $before, 'an operator switches: all else as before');
 
-	# A client that ends is less load from then on. The others live, as with
-	# none left pgbench ends, too, and there is another message for that.
+	# A client that ends makes the load smaller.  Others go on: without a client,
+	# pgbench ends, which has another message.
 	my ($status, $out, $err) = $ab->run('-f', write_script('dies.sql',
 			"\\set divisor :client_id + random(0, 99)\nSELECT pg_sleep(0.001), 1 / :divisor;\n"), '-c', 4, @two, @short, '--blocks' => 100);
 	is($status, 1, 'a client that dies: ends the run');
@@ -230,7 +208,7 @@ sub interfere
 	like($err, qr/(pgbench ended with status 2|a client of pgbench has ended): .*division by zero/, 'all clients die: says why');
 	is($ab->snapshot, $before, 'all clients die: everything is as before');
 
-	# functions that somebody has put where an old database lets him
+	# functions of another user in schema public, which a session's path may find
 	$node->safe_psql('postgres', q{
 CREATE FUNCTION public.trap(text, record) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$;
 CREATE AGGREGATE public.json_agg(record) (SFUNC = trap, STYPE = text);
@@ -239,7 +217,7 @@ ALTER ROLE overridden SET standard_conforming_strings = off;
 ALTER ROLE overridden SET search_path = public, pg_catalog;
 });
 	($status, $out, $err) = $ab->run(@load, @two, @short, '--blocks' => 1, '-d' => $node->connstr('postgres') . ' user=overridden');
-	# pgbench has the time-out, too
+	# pgbench has the timeout, too
 	like($err, qr/pgbench ended.*statement timeout|a client of pgbench has ended/, 'a hostile role: the load alone has its settings');
 	($status, $out, $err) = $ab->run('--restore', '-d' => $node->connstr('postgres') . ' user=overridden');
 	is($status, 0, 'a hostile role: putting back has not') or diag($err);
@@ -260,7 +238,7 @@ sub one_of
 	return $_[ int rand @_ ];
 }
 
-# Some state that is nobody's default: by function, by tranche, by file
+# A state other than the default: by function, by tranche, by file
 sub random_state
 {
 	my @sql = map { "ALTER SYSTEM $_" } (
@@ -272,7 +250,7 @@ sub random_state
 	my $read = $node->safe_psql('postgres', join '', map { "$_;\n" } @sql, 'SELECT pg_conf_load_time()');
 	$node->reload;
 
-	# the background writer applies it, and must not do so after the functions
+	# The background writer applies it, which must be before the functions.
 	$node->poll_query_until('postgres', qq{
 SELECT pg_conf_load_time() > '$read' AND lwlock_policy_configured = current_setting('pg_sweep.lwlock_policy')
    AND batch_size_configured = current_setting('pg_sweep.batch_size')::int FROM pg_sweep_status})
@@ -285,15 +263,15 @@ SELECT pg_conf_load_time() > '$read' AND lwlock_policy_configured = current_sett
 	return;
 }
 
-# The load's
+# Of the load
 sub pgbench_pids
 {
 	return grep { $_ } map { m{^/proc/(\d+)/} && $1 }
 	  grep { (eval { slurp_file($_) } // '') =~ /pgbench\0.*\Q$folder\E/s } glob('/proc/[0-9]*/cmdline');
 }
 
-# What a restart leaves of it: what functions have set goes, as it would have
-# without us
+# What a restart leaves of it: what functions have set is lost, as without
+# pg_sweep_ab
 sub restarted
 {
 	my ($text, $strategy, $lwlock_policy) = @_;
@@ -320,12 +298,11 @@ for my $i (1 .. $interrupts)
 			'--setting' => 'c: partitioned, maintenance_work_mem=9MB',
 			'--slice' => 0.25, '--blocks' => 1000, '--no-picture'));
 
-	# from when it has looked at everything, and changes nothing yet
+	# It has looked at everything, and changed nothing yet.
 	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
 	usleep(10_000) until -s $handle->{out} || -s $handle->{err} || time > $deadline;
 	usleep(1_000_000 * $wait);
-	# killed before it has noted what it will change, it would leave files that
-	# nobody knows of
+	# Killed before it has noted what it will change, it would leave temporary files.
 	wait_until_it_says($handle, qr/warm-up/) if $kind eq 'KILL';
 	if ($kind eq 'pgbench')
 	{
