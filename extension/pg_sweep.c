@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * pg_sweep.c
- *	  Loading: check the server, then wire everything up.
+ *	  Loading: check the server, then let each feature set itself up.
  *
  * Three stages, in three hooks of core: parameters and checks here, the request
  * for shared memory once MaxBackends is known, and its initialization, after
- * which the hooks for buffer replacement, waiting and rings may be called.
+ * which core may call what the features install.
  *
  * IDENTIFICATION
  *	  extension/pg_sweep.c
@@ -14,19 +14,26 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
+#include "feature.h"
 #include "fmgr.h"
-#include "lwlock/lwlock.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
-#include "ring/ring.h"
+#include "shared.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
-#include "sweep/sweep.h"
+#include "utils/guc.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "pg_sweep",
 					.version = PGSWEEP_VERSION
 );
+
+#define FEATURE_ROW(name) &pgsweep_##name##_feature,
+
+const PgSweepFeature *const pgsweep_features[] = {
+	PGSWEEP_FEATURES(FEATURE_ROW)
+	NULL
+};
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
@@ -34,48 +41,90 @@ static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 static void
 pgsweep_shmem_request(void)
 {
+	const PgSweepFeature *feature;
+	Size		size = pgsweep_shared_size();
+
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 
-	pgsweep_numa_detect_topology(pgsweep_numa_debug_nodes);
-	RequestAddinShmemSpace(pgsweep_shmem_size());
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->prepare && pgsweep_feature_works(feature))
+			feature->prepare();
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->shmem_size && pgsweep_feature_works(feature))
+			size = add_size(size, feature->shmem_size());
+
+	RequestAddinShmemSpace(size);
 	RequestNamedLWLockTranche("pg_sweep", 1);
+}
+
+/*
+ * Refuse to start where another library has taken a hook.
+ */
+static void
+check_conflicts(void)
+{
+	const PgSweepFeature *feature;
+
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+	{
+		const char *conflict = NULL;
+
+		if (feature->conflict && pgsweep_feature_works(feature))
+			conflict = feature->conflict();
+		if (conflict)
+			ereport(FATAL,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("pg_sweep cannot be loaded: %s", conflict)));
+	}
 }
 
 static void
 pgsweep_shmem_startup(void)
 {
-	const BufferReplacementRoutine *installed;
+	const PgSweepFeature *feature;
 
 	if (prev_shmem_startup_hook)
 		prev_shmem_startup_hook();
 
-	/* After a crash, core runs this again with our own routine in place */
-	installed = GetBufferReplacement();
-	if (installed != NULL && installed != &pgsweep_replacement_routine)
-		ereport(FATAL,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("pg_sweep cannot be loaded: another library has replaced buffer replacement already")));
+	check_conflicts();
 
-	if (pgsweep_has_lwlock_wait() && LWLockWait != NULL &&
-		LWLockWait != &pgsweep_lwlock_wait_routine)
-		ereport(FATAL,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("pg_sweep cannot be loaded: another library has replaced waiting for LWLocks already")));
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	pgsweep_shared_init();
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->shmem_init && pgsweep_feature_works(feature))
+			feature->shmem_init();
+	LWLockRelease(AddinShmemInitLock);
 
-	if (pgsweep_has_ring_flush() && RingFlush != NULL &&
-		RingFlush != &pgsweep_ring_flush_routine)
-		ereport(FATAL,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("pg_sweep cannot be loaded: another library writes out rings already")));
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->install && pgsweep_feature_works(feature))
+			feature->install();
+}
 
-	pgsweep_shmem_init();
-	pgsweep_numa_place();
-	SetBufferReplacement(&pgsweep_replacement_routine);
-	if (pgsweep_has_lwlock_wait())
-		LWLockWait = &pgsweep_lwlock_wait_routine;
-	if (pgsweep_has_ring_flush())
-		RingFlush = &pgsweep_ring_flush_routine;
+static void
+define_gucs(void)
+{
+	const PgSweepFeature *feature;
+
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->define_gucs)
+			feature->define_gucs();
+	MarkGUCPrefixReserved("pg_sweep");
+}
+
+/*
+ * The background writer is the process that applies a changed configuration to
+ * shared memory, as the checkpointer is for core's own shared settings: one
+ * process, so that none that reads the file later brings an old value back.
+ */
+void
+pgsweep_apply_configuration(void)
+{
+	const PgSweepFeature *feature;
+
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->apply_configuration && pgsweep_feature_works(feature))
+			feature->apply_configuration();
 }
 
 void
@@ -90,7 +139,7 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	/* Before anything is installed, so that nothing is left half done */
+	/* Before anything is installed: nothing must be left half done */
 	state = pgsweep_state();
 	if (state == PGSWEEP_STATE_WRONG_API)
 		ereport(FATAL,
@@ -98,21 +147,18 @@ _PG_init(void)
 				 errmsg("pg_sweep was built for hook API number %d, but this server has number %d",
 						SWEEP_HOOKS_API, sweep_hooks_api),
 				 errhint("Use the pg_sweep that the server's patches came with, or remove it from \"shared_preload_libraries\".")));
+
+	define_gucs();
 	if (state == PGSWEEP_STATE_NOT_PATCHED)
 	{
-		pgsweep_define_gucs();
 		ereport(WARNING,
 				(errmsg("pg_sweep does nothing on this server"),
 				 errdetail("%s", pgsweep_state_note(state))));
 		return;
 	}
 
-	pgsweep_define_gucs();
-
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = pgsweep_shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = pgsweep_shmem_startup;
-	if (pgsweep_has_private_refcount())
-		pgsweep_pins_init();
 }

@@ -3,10 +3,6 @@
  * slot.c
  *	  A process takes its slot at its first allocation, and leaves it at exit.
  *
- * The number of slots in use decides how large a lease may be, so both are
- * done under the mutex: the size in force always belongs to the number.  That
- * is twice in a process' life; the hot path only reads the size.
- *
  * IDENTIFICATION
  *	  extension/slot.c
  *
@@ -14,115 +10,95 @@
  */
 #include "postgres.h"
 
+#include "feature.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
-#include "storage/buf_internals.h"
+#include "shared.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
-#include "sweep/partitions.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
 
-PgSweepSlot *pgsweep_my_slot = NULL;
-BufferDescPadded *pgsweep_descriptors = NULL;	/* set with the slot */
+PgSweepShared *PgSweep = NULL;
 
 /* Set when this process has left its slot, and must not take it again */
-static bool detached = false;
+static bool has_left = false;
 
 /*
- * The caller holds no spinlock, and nothing in here can fail while we do.
+ * A slot for each process that can allocate a buffer.  MaxBackends is known.
  */
-static void
-change_backends(int by, const uint32 *configured)
+uint32
+pgsweep_num_slots(void)
 {
-	uint32		batch;
+	return MaxBackends + NUM_AUXILIARY_PROCS;
+}
 
-	SpinLockAcquire(&PgSweep->mutex);
-	PgSweep->nbackends += by;
-	if (by > 0)
-		PgSweep->slots_used = Max(PgSweep->slots_used, (uint32) MyProcNumber + 1);
-	if (configured)
-		PgSweep->batch_configured = *configured;
-	batch = pgsweep_batch_size_in_force(PgSweep->batch_configured, PgSweep->nbackends);
-
-	/* its line is read at every allocation: do not write it for nothing */
-	if (batch != pg_atomic_read_u32(&PgSweep->batch))
-		pg_atomic_write_u32(&PgSweep->batch, batch);
-	SpinLockRelease(&PgSweep->mutex);
+Size
+pgsweep_shared_size(void)
+{
+	return add_size(offsetof(PgSweepShared, owner),
+					mul_size(pgsweep_num_slots(), sizeof(int)));
 }
 
 /*
- * A slot's counters of partitions: num_partitions of them, in lines of their
- * own, behind all the slots.
- */
-PgSweepPartCounters *
-pgsweep_part_counters(const PgSweepSlot *slot)
-{
-	Size		number = (const PgSweepSlotPadded *) slot - PgSweep->slots;
-
-	return (PgSweepPartCounters *) ((char *) PgSweep + PgSweep->part_counters_offset +
-									number * PgSweep->part_counters_stride);
-}
-
-/*
- * Follow a changed pg_sweep.batch_size.
+ * The caller holds AddinShmemInitLock.
  */
 void
-pgsweep_set_batch_configured(uint32 configured)
+pgsweep_shared_init(void)
 {
-	change_backends(0, &configured);
-}
+	bool		found;
 
-static void
-pgsweep_detach(int code, Datum arg)
-{
-	PgSweepSlot *slot = pgsweep_my_slot;
-
-	pgsweep_my_slot = NULL;
-	detached = true;
-	pgsweep_note_lease(slot, slot->counters[PGSWEEP_PARTITIONED].allocations);
-	slot->pid = 0;
-	if (slot->lease.left > 0)
-	{
-		PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(slot->lease.active)];
-
-		count->leases_expired++;
-		count->buffers_expired += slot->lease.left;
-		slot->lease.left = 0;
-	}
-	change_backends(-1, NULL);
+	PgSweep = ShmemInitStruct("pg_sweep shared", pgsweep_shared_size(), &found);
+	if (found)
+		return;
+	memset(PgSweep, 0, pgsweep_shared_size());
+	PgSweep->lock = &(GetNamedLWLockTranche("pg_sweep"))->lock;
+	PgSweep->num_slots = pgsweep_num_slots();
+	PgSweep->stats_reset = GetCurrentTimestamp();
 }
 
 /*
- * Take this process' slot.  Returns NULL if the process has none (it has no
- * PGPROC) or is on its way out.
- *
- * Called from the middle of an allocation: no memory is allocated and no
- * lock that could be held by the caller is taken.  base is written without
- * PgSweepShared->lock for that reason; a reset at the same moment writes the
- * same values, since the counters do not move before we are done.
+ * Is there a slot of this process' number?  Not if it has no PGPROC.
  */
-PgSweepSlot *
-pgsweep_attach(void)
+bool
+pgsweep_may_have_slot(void)
 {
-	PgSweepSlot *slot;
+	return MyProc != NULL && MyProcNumber >= 0 &&
+		(uint32) MyProcNumber < PgSweep->num_slots;
+}
 
-	if (detached || MyProc == NULL || MyProcNumber < 0 ||
-		(uint32) MyProcNumber >= PgSweep->num_slots)
-		return NULL;
+static void
+leave_slot(int code, Datum arg)
+{
+	const PgSweepFeature *feature;
 
-	slot = &PgSweep->slots[MyProcNumber].slot;
-	memcpy(slot->base, slot->counters, sizeof(slot->base));
-	memset(&slot->lease, 0, sizeof(slot->lease));
-	slot->stock_active = 0;
-	pg_write_barrier();			/* pairs with read_backend() in views.c */
-	slot->pid = MyProcPid;
+	has_left = true;
+	PgSweep->owner[MyProcNumber] = 0;
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->leave_slot && pgsweep_feature_works(feature))
+			feature->leave_slot();
+}
 
-	/* another beginning than the slot's next process, however short-lived */
-	slot->itinerary.draw += MyProcPid;
+/*
+ * Take this process' slot.  Returns false if the process has none or is on its
+ * way out.
+ *
+ * Called from the middle of an allocation: no memory is allocated and no lock
+ * is taken that the caller could hold.
+ */
+bool
+pgsweep_take_slot(void)
+{
+	const PgSweepFeature *feature;
 
-	pgsweep_descriptors = BufferDescriptors;
-	pgsweep_my_slot = slot;
-	on_shmem_exit(pgsweep_detach, (Datum) 0);
-	change_backends(1, NULL);
-	pgsweep_pins_show();		/* it may never run a transaction */
-	return slot;
+	if (has_left || !pgsweep_may_have_slot())
+		return false;
+
+	/* first what could fail */
+	on_shmem_exit(leave_slot, (Datum) 0);
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->take_slot && pgsweep_feature_works(feature))
+			feature->take_slot();
+	pg_write_barrier();			/* pairs with read_backend() in sweep/views.c */
+	PgSweep->owner[MyProcNumber] = MyProcPid;
+	return true;
 }

@@ -1,31 +1,32 @@
 /*-------------------------------------------------------------------------
  *
- * views.h
+ * sql.h
  *	  Filling the rows of the views.
  *
  * extension/sql.h
  *
  *-------------------------------------------------------------------------
  */
-#ifndef PGSWEEP_VIEWS_H
-#define PGSWEEP_VIEWS_H
+#ifndef PGSWEEP_SQL_H
+#define PGSWEEP_SQL_H
 
-#include "utils/backend_status.h"
+#include "fmgr.h"
+#include "storage/procnumber.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 /*
  * A row being filled from left to right.
  */
-typedef struct Row
+typedef struct PgSweepRow
 {
 	Datum		values[32];
 	bool		nulls[32];
 	int			n;
-} Row;
+} PgSweepRow;
 
 static inline void
-put(Row *row, Datum value)
+put(PgSweepRow *row, Datum value)
 {
 	Assert(row->n < lengthof(row->values));
 	row->nulls[row->n] = false;
@@ -33,7 +34,7 @@ put(Row *row, Datum value)
 }
 
 static inline void
-put_null(Row *row)
+put_null(PgSweepRow *row)
 {
 	Assert(row->n < lengthof(row->values));
 	row->values[row->n] = (Datum) 0;
@@ -41,7 +42,7 @@ put_null(Row *row)
 }
 
 static inline void
-put_text(Row *row, const char *value)
+put_text(PgSweepRow *row, const char *value)
 {
 	if (value == NULL)
 		put_null(row);
@@ -50,13 +51,13 @@ put_text(Row *row, const char *value)
 }
 
 static inline void
-put_int8(Row *row, uint64 value)
+put_int8(PgSweepRow *row, uint64 value)
 {
 	put(row, Int64GetDatum((int64) value));
 }
 
 static inline void
-put_interval(Row *row, int64 usec)
+put_interval(PgSweepRow *row, int64 usec)
 {
 	Interval   *interval = palloc0(sizeof(Interval));
 
@@ -64,9 +65,20 @@ put_interval(Row *row, int64 usec)
 	put(row, IntervalPGetDatum(interval));
 }
 
-/* views.c */
+/*
+ * A process as pg_stat_activity has it.
+ */
+typedef struct PgSweepBackend
+{
+	int			pid;
+	ProcNumber	procno;			/* 0 .. PgSweep->num_slots - 1 */
+	const char *type;
+} PgSweepBackend;
+
+/* sql.c */
 #pragma GCC visibility push(hidden)
-extern const char *pgsweep_backend_type(const PgBackendStatus *status);
+extern void pgsweep_store_row(FunctionCallInfo fcinfo, PgSweepRow *row);
+extern bool pgsweep_next_backend(PgSweepBackend *backend, int *position);
 #pragma GCC visibility pop
 
-#endif							/* PGSWEEP_VIEWS_H */
+#endif							/* PGSWEEP_SQL_H */

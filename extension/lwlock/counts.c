@@ -16,7 +16,6 @@
 #include "postgres.h"
 
 #include "lwlock/lwlock.h"
-#include "pg_sweep.h"
 #include "port/pg_bitutils.h"
 #include "storage/proc.h"
 
@@ -37,11 +36,11 @@ hash_key(uint32 key, uint32 size)
  * not at start: most slots of a server with many connections are never used.
  */
 static void
-prepare_slot(PgSweepLwlockSlot *mine, PgSweepSlot *slot)
+prepare_slot(PgSweepLwlockSlot *mine)
 {
 	memset(mine, 0, sizeof(PgSweepLwlockSlot));
 	pg_write_barrier();			/* pairs with add_slots() */
-	slot->has_waited = true;
+	PgSweepLwlock->has_waited[MyProcNumber] = true;
 }
 
 /*
@@ -56,7 +55,6 @@ pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
 	static PgSweepLwlockCounts *last = NULL;
 
 	uint32		key = pgsweep_lwlock_key(tranche, mode);
-	PgSweepSlot *slot;
 	PgSweepLwlockSlot *mine;
 	uint32		i;
 
@@ -66,10 +64,9 @@ pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
 	if (key == last_key)
 		return last;
 
-	slot = &PgSweep->slots[MyProcNumber].slot;
 	mine = &PgSweepLwlock->slots[MyProcNumber].slot;
-	if (!slot->has_waited)
-		prepare_slot(mine, slot);
+	if (!PgSweepLwlock->has_waited[MyProcNumber])
+		prepare_slot(mine);
 
 	last_key = key;
 	last = &mine->other;
@@ -206,7 +203,7 @@ add_slots(Totals *totals)
 	{
 		PgSweepLwlockSlot *slot = &PgSweepLwlock->slots[i].slot;
 
-		if (!*(volatile bool *) &PgSweep->slots[i].slot.has_waited)
+		if (!*(volatile bool *) &PgSweepLwlock->has_waited[i])
 			continue;
 		pg_read_barrier();		/* pairs with prepare_slot() */
 		for (int k = 0; k < PGSWEEP_LWLOCK_ENTRIES; k++)

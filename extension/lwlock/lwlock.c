@@ -1,11 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lwlock.c
- *	  The hooks for waiting: which policy takes a call, and what is counted.
- *
- * Each call reads which policy its tranche has at this moment.  Those already
- * in the queue need not know: all policies keep one queue in one way, so a switch
- * neither stops nor wakes anybody.
+ *	  The feature "lwlock": how processes wait for LWLocks.
  *
  * IDENTIFICATION
  *	  extension/lwlock/lwlock.c
@@ -14,199 +10,86 @@
  */
 #include "postgres.h"
 
+#include "feature.h"
 #include "lwlock/lwlock.h"
-#include "portability/instr_time.h"
-
-PgSweepLwlockShared *PgSweepLwlock = NULL;
-
-const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[] = {
-	[PGSWEEP_LWLOCK_STOCK] = &pgsweep_lwlock_stock_policy,
-	[PGSWEEP_LWLOCK_SPIN] = &pgsweep_lwlock_spin_policy,
-	[PGSWEEP_LWLOCK_LOCKLESS] = &pgsweep_lwlock_lockless_policy,
-	[PGSWEEP_LWLOCK_LOCKLESS_SPIN] = &pgsweep_lwlock_lockless_spin_policy,
-};
-
-const struct config_enum_entry pgsweep_lwlock_options[] = {
-	{"stock", PGSWEEP_LWLOCK_STOCK, false},
-	{"spin", PGSWEEP_LWLOCK_SPIN, false},
-	{"lockless", PGSWEEP_LWLOCK_LOCKLESS, false},
-	{"lockless_spin", PGSWEEP_LWLOCK_LOCKLESS_SPIN, false},
-	{NULL, 0, false}
-};
-
-StaticAssertDecl(lengthof(pgsweep_lwlock_policies) == PGSWEEP_LWLOCK_NUM_POLICIES,
-				 "pgsweep_lwlock_policies does not fit PgSweepLwlockPolicyId");
-StaticAssertDecl(lengthof(pgsweep_lwlock_options) == PGSWEEP_LWLOCK_NUM_POLICIES + 1,
-				 "pgsweep_lwlock_options does not fit PgSweepLwlockPolicyId");
+#include "shared.h"
+#include "storage/shmem.h"
 
 /*
- * The wait of this process, from the first failure to the acquisition; a process
- * waits for one lock at a time.  What was the last wait stays until the next.
+ * Three parts: the struct, has_waited[], and the slots, at a cache line.
  */
-static struct
+static Size
+slots_offset(void)
 {
-	PgSweepLwlockCounts *counts;	/* NULL if it is not counted */
-	instr_time	start;			/* if it is counted */
-	uint64		noted_ns;		/* length of the wait as noted; 0 = not noted */
-	bool		overtaken;		/* was woken in vain, */
-	instr_time	since;			/* first at this time */
-}			my_wait;
+	StaticAssertStmt(sizeof(PgSweepLwlockSlotPadded) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not end at a cache line");
 
-static inline const PgSweepLwlockPolicy *
-policy_of(const LWLock *lock)
-{
-	const volatile PgSweepLwlockShared *shared = PgSweepLwlock;
-	uint8		policy = shared->tranche_policy[lock->tranche];
-
-	if (policy == PGSWEEP_LWLOCK_DEFAULT)
-		policy = shared->default_policy;
-	return pgsweep_lwlock_policies[policy];
+	return TYPEALIGN(PG_CACHE_LINE_SIZE,
+					 add_size(sizeof(PgSweepLwlockShared),
+							  mul_size(pgsweep_num_slots(), sizeof(bool))));
 }
 
-static uint64
-ns_since(instr_time start)
+static Size
+lwlock_shmem_size(void)
 {
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return Max(INSTR_TIME_GET_NANOSEC(now), 1);
-}
-
-static void
-begin_wait(const LWLock *lock, LWLockMode mode)
-{
-	my_wait.counts = pgsweep_lwlock_track_waits ?
-		pgsweep_lwlock_counts(lock->tranche, mode) : NULL;
-	my_wait.noted_ns = 0;
-	my_wait.overtaken = false;
-	if (my_wait.counts)
-	{
-		my_wait.counts->contended++;
-		INSTR_TIME_SET_CURRENT(my_wait.start);
-	}
+	return add_size(slots_offset(),
+					mul_size(pgsweep_num_slots(), sizeof(PgSweepLwlockSlotPadded)));
 }
 
 /*
- * What came of a call.  Core, if it is left to it, always queues.
+ * The slots are left as they are: see pgsweep_lwlock_counts().
  */
-static LWLockWaitStep
-note_step(LWLockWaitStep step)
+static void
+lwlock_shmem_init(void)
 {
-	if (my_wait.counts == NULL)
-		 /* not counted */ ;
-	else if (step != LW_STEP_DONE)
-		my_wait.counts->queued++;
-	else if (my_wait.noted_ns == 0)
-		my_wait.counts->spun++;
-	return step;
+	PgSweepLwlockShared *shared;
+	bool		found;
+
+	PgSweepLwlock = ShmemInitStruct("pg_sweep lwlock", lwlock_shmem_size(), &found);
+	if (found)
+		return;
+
+	shared = PgSweepLwlock;
+	memset(shared, 0, slots_offset());
+	shared->default_policy = pgsweep_lwlock_policy;
+	shared->configured = pgsweep_lwlock_policy;
+	memset(shared->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, sizeof(shared->tranche_policy));
+	shared->num_slots = pgsweep_num_slots();
+	shared->has_waited = (bool *) (shared + 1);
+	shared->slots = (PgSweepLwlockSlotPadded *) ((char *) shared + slots_offset());
+	shared->nbase = 1;			/* "other" */
 }
 
-/*
- * Woken in vain; returns true if that has been going on for too long.  The clock
- * runs from the first time, not from the beginning of the wait: in a long queue
- * everybody would be late when his turn comes, and the lock be handed over each
- * time, with a process switch for each acquisition (core's comment in
- * LWLockAcquire() says what that costs).
- */
-static bool
-note_overtaken(void)
+static const char *
+lwlock_conflict(void)
 {
-	if (my_wait.counts)
-	{
-		my_wait.counts->vain++;
-		if (!my_wait.overtaken)
-			my_wait.counts->overtaken++;
-	}
-	if (!my_wait.overtaken)
-	{
-		my_wait.overtaken = true;
-		INSTR_TIME_SET_CURRENT(my_wait.since);
-	}
-	return pgsweep_lwlock_handoff_after > 0 &&
-		ns_since(my_wait.since) > (uint64) pgsweep_lwlock_handoff_after * NS_PER_MS;
-}
-
-static LWLockWaitStep
-lwlock_acquire(LWLock *lock, LWLockMode mode, bool woken)
-{
-	const PgSweepLwlockPolicy *policy = policy_of(lock);
-	bool		overdue;
-
-	if (unlikely(MyProc == NULL))
-		return LW_STEP_CORE;	/* which knows what to say */
-
-	if (!woken)
-		begin_wait(lock, mode);
-	overdue = woken && note_overtaken();
-
-	if (policy->acquire == NULL)
-		return note_step(LW_STEP_CORE);
-	return note_step(policy->acquire(lock, mode, woken, overdue));
-}
-
-static LWLockWaitStep
-lwlock_acquire_or_wait(LWLock *lock, LWLockMode mode)
-{
-	const PgSweepLwlockPolicy *policy = policy_of(lock);
-
-	if (unlikely(MyProc == NULL))
-		return LW_STEP_CORE;
-
-	begin_wait(lock, LW_WAIT_UNTIL_FREE);
-	if (policy->acquire_or_wait == NULL)
-		return note_step(LW_STEP_CORE);
-	return note_step(policy->acquire_or_wait(lock, mode));
-}
-
-static LWLockWaitStep
-lwlock_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
-{
-	const PgSweepLwlockPolicy *policy = policy_of(lock);
-
-	if (unlikely(MyProc == NULL))
-		return LW_STEP_CORE;
-
-	begin_wait(lock, LW_WAIT_UNTIL_FREE);
-	if (policy->wait_for_var == NULL)
-		return note_step(LW_STEP_CORE);
-	return note_step(policy->wait_for_var(lock, valptr, oldval));
-}
-
-static LWLockWakeStep
-lwlock_wake(LWLock *lock)
-{
-	const PgSweepLwlockPolicy *policy = policy_of(lock);
-
-	return policy->wake ? policy->wake(lock) : LW_WAKE_CORE;
+	if (LWLockWait == NULL || LWLockWait == &pgsweep_lwlock_wait_routine)
+		return NULL;
+	return "another library has replaced waiting for LWLocks already";
 }
 
 static void
-lwlock_sleep_start(LWLock *lock)
+lwlock_install(void)
 {
-	if (my_wait.counts)
-		my_wait.counts->slept++;
+	LWLockWait = &pgsweep_lwlock_wait_routine;
 }
 
 static void
-lwlock_sleep_end(void)
+lwlock_apply_configuration(void)
 {
-	if (my_wait.counts)
-	{
-		uint64		ns = ns_since(my_wait.start);
-
-		pgsweep_lwlock_note_wait(my_wait.counts, my_wait.noted_ns, ns);
-		my_wait.noted_ns = ns;
-		if (MyProc->lwWaitMode & LW_WAIT_GRANTED)
-			my_wait.counts->granted++;
-	}
+	if (pgsweep_lwlock_policy != PgSweepLwlock->configured)
+		pgsweep_lwlock_set_default(pgsweep_lwlock_policy, true);
 }
 
-const LWLockWaitRoutine pgsweep_lwlock_wait_routine = {
-	.acquire = lwlock_acquire,
-	.acquire_or_wait = lwlock_acquire_or_wait,
-	.wait_for_var = lwlock_wait_for_var,
-	.wake = lwlock_wake,
-	.sleep_start = lwlock_sleep_start,
-	.sleep_end = lwlock_sleep_end,
+const PgSweepFeature pgsweep_lwlock_feature = {
+	.patch = "lwlock-wait-hooks",
+	.symbol = &LWLockWait,
+	.define_gucs = pgsweep_lwlock_define_gucs,
+	.shmem_size = lwlock_shmem_size,
+	.shmem_init = lwlock_shmem_init,
+	.conflict = lwlock_conflict,
+	.install = lwlock_install,
+	.apply_configuration = lwlock_apply_configuration,
+	.reset = pgsweep_lwlock_reset,
+	.put_status = pgsweep_lwlock_put_status,
 };

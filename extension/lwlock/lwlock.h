@@ -3,23 +3,25 @@
  * lwlock.h
  *	  What a policy of waiting for LWLocks is, and what is counted of it.
  *
- * To add one: write lwlock/NAME.c with one const PgSweepLwlockPolicy, add its id
- * below, and a row to the two tables in lwlock.c.
+ * To add one: write lwlock/policy_NAME.c with one const PgSweepLwlockPolicy, and
+ * add a line to PGSWEEP_LWLOCK_POLICIES below.
  *
  * A policy knows one lock, its state word and its queue (core's
  * storage/lwlock_queue.h).  It knows nothing of SQL, nor of the buffer pool.
  * All of this is on the slow path: a lock that is free is acquired and released
  * without any of it.
  *
- *	 lwlock.c		core's hooks: which policy, and counting
- *	 stock.c		core's way
- *	 spin.c			tries for a while, then core's way
- *	 lockless.c		into the queue by one compare-and-swap
- *	 lockless_spin.c	tries for a while, then the same
+ *	 lwlock.c		the feature: what pg_sweep.c calls
+ *	 hooks.c		core's hooks: which policy, and counting
+ *	 policy_stock.c	core's way
+ *	 policy_spin.c	tries for a while, then core's way
+ *	 policy_lockless.c	into the queue by one compare-and-swap
+ *	 policy_lockless_spin.c	tries for a while, then the same
  *	 tries.c		trying for a while, and how long
- *	 queue.c		the compare-and-swap, and who wakes
+ *	 queue.c		the compare-and-swap, and which waiters are woken
  *	 counts.c		what each process counts, and adding it up
- *	 settings.c		which tranche has which policy
+ *	 tranches.c		which tranche has which policy
+ *	 gucs.c, views.c
  *
  * extension/lwlock/lwlock.h
  *
@@ -35,19 +37,26 @@
 
 #pragma GCC visibility push(hidden)
 
+struct PgSweepRow;
+
 /*
- * The policies.  The number is what shared memory holds; lwlock.c has the table
- * that goes with it.
+ * The policies: id and name, in SQL and in pg_sweep.lwlock_policy.  The routine is
+ * pgsweep_lwlock_NAME_policy.
  */
+#define PGSWEEP_LWLOCK_POLICIES(POLICY) \
+	POLICY(STOCK, stock) \
+	POLICY(SPIN, spin) \
+	POLICY(LOCKLESS, lockless) \
+	POLICY(LOCKLESS_SPIN, lockless_spin)
+
+/* The number is what shared memory holds */
+#define PGSWEEP_LWLOCK_POLICY_ID(id, name) PGSWEEP_LWLOCK_##id,
+
 typedef enum PgSweepLwlockPolicyId
 {
-	PGSWEEP_LWLOCK_STOCK,
-	PGSWEEP_LWLOCK_SPIN,
-	PGSWEEP_LWLOCK_LOCKLESS,
-	PGSWEEP_LWLOCK_LOCKLESS_SPIN,
+	PGSWEEP_LWLOCK_POLICIES(PGSWEEP_LWLOCK_POLICY_ID)
+	PGSWEEP_LWLOCK_NUM_POLICIES
 } PgSweepLwlockPolicyId;
-
-#define PGSWEEP_LWLOCK_NUM_POLICIES	(PGSWEEP_LWLOCK_LOCKLESS_SPIN + 1)
 
 /* in tranche_policy[]: has none of its own */
 #define PGSWEEP_LWLOCK_DEFAULT		0xFF
@@ -55,15 +64,16 @@ typedef enum PgSweepLwlockPolicyId
 /* Tranche ids are uint16 in LWLock */
 #define PGSWEEP_LWLOCK_NUM_TRANCHES		65536
 
+/*
+ * Any member may be NULL.
+ */
 typedef struct PgSweepLwlockPolicy
 {
-	const char *name;			/* in SQL and in pg_sweep.lwlock_policy */
-
 	/*
 	 * As the members of LWLockWaitRoutine (sweep_hooks.h) of the same names,
 	 * and under the same rules.  NULL leaves it to core.
 	 *
-	 * "overdue" is true for a process that was woken in vain and has then
+	 * "overdue" is true for a process that had a spurious wakeup and has then
 	 * waited for longer than pg_sweep.lwlock_handoff_after.
 	 */
 	LWLockWaitStep (*acquire) (LWLock *lock, LWLockMode mode, bool woken, bool overdue);
@@ -122,8 +132,8 @@ typedef struct PgSweepLwlockEntry
 #define PGSWEEP_LWLOCK_ENTRIES		48
 
 /*
- * Zeroed by its process at the first wait (PgSweepSlot.has_waited), so that it
- * takes no memory before.
+ * Zeroed by its process at the first wait (has_waited), so that it takes no
+ * memory before.
  */
 typedef struct PgSweepLwlockSlot
 {
@@ -151,6 +161,9 @@ typedef struct PgSweepLwlockShared
 
 	/* Constant after start */
 	uint32		num_slots;
+	PgSweepLwlockSlotPadded *slots; /* not zeroed */
+	bool	   *has_waited;		/* of each slot: is in use.  Written by its
+								 * process, read without a lock. */
 
 	/* Protected by PgSweep->lock */
 	PgSweepLwlockPolicyId configured;	/* pg_sweep.lwlock_policy as last
@@ -159,10 +172,8 @@ typedef struct PgSweepLwlockShared
 	PgSweepLwlockEntry base[PGSWEEP_LWLOCK_BASE];	/* the first one, key 0,
 													 * is "other" */
 
-	/* Counts resets; read without a lock, by those who note a longest wait */
+	/* Counts resets; read without a lock where a longest wait is noted */
 	uint32		epoch;
-
-	PgSweepLwlockSlotPadded slots[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 } PgSweepLwlockShared;
 
 static inline uint32
@@ -174,16 +185,13 @@ pgsweep_lwlock_key(uint16 tranche, LWLockMode mode)
 /* NULL unless preloaded into a server that has the patch lwlock-wait-hooks */
 extern PgSweepLwlockShared *PgSweepLwlock;
 
-/* lwlock.c */
+/* hooks.c */
 extern const LWLockWaitRoutine pgsweep_lwlock_wait_routine;
 extern const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[];
-extern const struct config_enum_entry pgsweep_lwlock_options[];
 
-/* the policies, each in a file of its name */
-extern const PgSweepLwlockPolicy pgsweep_lwlock_stock_policy;
-extern const PgSweepLwlockPolicy pgsweep_lwlock_spin_policy;
-extern const PgSweepLwlockPolicy pgsweep_lwlock_lockless_policy;
-extern const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin_policy;
+#define PGSWEEP_LWLOCK_DECLARE_POLICY(id, name) \
+	extern const PgSweepLwlockPolicy pgsweep_lwlock_##name##_policy;
+PGSWEEP_LWLOCK_POLICIES(PGSWEEP_LWLOCK_DECLARE_POLICY)
 
 /* tries.c */
 extern bool pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode);
@@ -205,16 +213,13 @@ extern void pgsweep_lwlock_note_wait(PgSweepLwlockCounts *counts, uint64 before_
 extern int	pgsweep_lwlock_sum(PgSweepLwlockEntry *totals);
 extern void pgsweep_lwlock_reset(void);
 
-/* settings.c */
+/* tranches.c */
 extern const char *pgsweep_lwlock_tranche_name(uint16 tranche);
 extern PgSweepLwlockPolicyId pgsweep_lwlock_policy_of(uint16 tranche);
 extern PgSweepLwlockPolicyId pgsweep_lwlock_set_default(PgSweepLwlockPolicyId policy,
 														bool by_reload);
 extern bool pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
 									   PgSweepLwlockPolicyId *before);
-extern void pgsweep_lwlock_apply_configuration(void);
-extern Size pgsweep_lwlock_shmem_size(uint32 num_slots);
-extern void pgsweep_lwlock_shmem_init(PgSweepLwlockShared *shared, uint32 num_slots);
 
 /*
  * Defaults and bounds of the parameters.
@@ -233,11 +238,17 @@ extern void pgsweep_lwlock_shmem_init(PgSweepLwlockShared *shared, uint32 num_sl
 #define PGSWEEP_LWLOCK_HANDOFF_MS		20
 #define PGSWEEP_LWLOCK_MAX_HANDOFF_MS	(3600 * 1000)
 
-/* guc.c */
+/* gucs.c */
+extern const struct config_enum_entry pgsweep_lwlock_policy_options[];
 extern int	pgsweep_lwlock_policy;	/* PgSweepLwlockPolicyId */
 extern int	pgsweep_lwlock_spin_tries;
 extern int	pgsweep_lwlock_handoff_after;	/* milliseconds; 0 = never */
 extern bool pgsweep_lwlock_track_waits;
+extern void pgsweep_lwlock_define_gucs(void);
+extern const char *pgsweep_lwlock_policy_name(PgSweepLwlockPolicyId id);
+
+/* views.c */
+extern void pgsweep_lwlock_put_status(struct PgSweepRow *row);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lockless.c
+ * policy_lockless.c
  *	  Waiting policy "lockless": into the queue by one compare-and-swap.
  *
  * IDENTIFICATION
@@ -15,7 +15,9 @@
 static LWLockWaitStep
 lockless_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
-	return pgsweep_lwlock_acquire_or_queue(lock, mode, pgsweep_lwlock_waitmode(mode, woken, overdue), overdue);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode,
+										   pgsweep_lwlock_waitmode(mode, woken, overdue),
+										   overdue);
 }
 
 static LWLockWaitStep
@@ -31,7 +33,6 @@ lockless_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 }
 
 const PgSweepLwlockPolicy pgsweep_lwlock_lockless_policy = {
-	.name = "lockless",
 	.acquire = lockless_acquire,
 	.acquire_or_wait = lockless_acquire_or_wait,
 	.wait_for_var = lockless_wait_for_var,

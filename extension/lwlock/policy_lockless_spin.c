@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lockless_spin.c
+ * policy_lockless_spin.c
  *	  Waiting policy "lockless_spin": try again for a while, then into the queue
  *	  by one compare-and-swap.
  *
@@ -18,7 +18,9 @@ lockless_spin_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
 	if (!overdue && pgsweep_lwlock_try_for_a_while(lock, mode))
 		return LW_STEP_DONE;
-	return pgsweep_lwlock_acquire_or_queue(lock, mode, pgsweep_lwlock_waitmode(mode, woken, overdue), overdue);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode,
+										   pgsweep_lwlock_waitmode(mode, woken, overdue),
+										   overdue);
 }
 
 static LWLockWaitStep
@@ -38,7 +40,6 @@ lockless_spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval
 }
 
 const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin_policy = {
-	.name = "lockless_spin",
 	.acquire = lockless_spin_acquire,
 	.acquire_or_wait = lockless_spin_acquire_or_wait,
 	.wait_for_var = lockless_spin_wait_for_var,

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * spin.c
+ * policy_spin.c
  *	  Waiting policy "spin": try again for a while, then queue as core does.
  *
  * For locks that are held for less than a sleep and a wake-up take.  Tries take
@@ -40,7 +40,6 @@ spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 }
 
 const PgSweepLwlockPolicy pgsweep_lwlock_spin_policy = {
-	.name = "spin",
 	.acquire = spin_acquire,
 	.acquire_or_wait = spin_acquire_or_wait,
 	.wait_for_var = spin_wait_for_var,

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * stock.c
+ * policy_stock.c
  *	  Waiting policy "stock": core's own.
  *
  * Every call is left to core.  It is here to be switched back to, and as the
@@ -15,6 +15,4 @@
 
 #include "lwlock/lwlock.h"
 
-const PgSweepLwlockPolicy pgsweep_lwlock_stock_policy = {
-	.name = "stock",
-};
+const PgSweepLwlockPolicy pgsweep_lwlock_stock_policy = {0};

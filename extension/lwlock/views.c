@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * views_lwlock.c
+ * views.c
  *	  SQL functions about waiting for LWLocks.
  *
  * Those behind views return no rows where pg_sweep can do nothing, or the server
@@ -14,12 +14,14 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "feature.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lwlock/lwlock.h"
-#include "pg_sweep.h"
-#include "utils/array.h"
+#include "shared.h"
 #include "sql.h"
+#include "utils/array.h"
+#include "utils/guc.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_set_lwlock_policy);
 PG_FUNCTION_INFO_V1(pg_sweep_get_lwlock_waits);
@@ -40,7 +42,7 @@ find_policy(const char *name, bool for_tranche)
 	StringInfoData names;
 
 	/* the same spelling rule as for the parameter */
-	for (const struct config_enum_entry *option = pgsweep_lwlock_options;
+	for (const struct config_enum_entry *option = pgsweep_lwlock_policy_options;
 		 option->name; option++)
 		if (pg_strcasecmp(name, option->name) == 0)
 			return option->val;
@@ -48,7 +50,7 @@ find_policy(const char *name, bool for_tranche)
 		return PGSWEEP_LWLOCK_DEFAULT;
 
 	initStringInfo(&names);
-	for (const struct config_enum_entry *option = pgsweep_lwlock_options;
+	for (const struct config_enum_entry *option = pgsweep_lwlock_policy_options;
 		 option->name; option++)
 		appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", option->name);
 	if (for_tranche)
@@ -71,7 +73,7 @@ pg_sweep_set_lwlock_policy(PG_FUNCTION_ARGS)
 	PgSweepLwlockPolicyId before;
 	uint8		policy;
 
-	pgsweep_require_lwlock_wait("pg_sweep_set_lwlock_policy");
+	pgsweep_require_feature(&pgsweep_lwlock_feature, "pg_sweep_set_lwlock_policy");
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 
@@ -89,15 +91,32 @@ pg_sweep_set_lwlock_policy(PG_FUNCTION_ARGS)
 							tranche),
 					 errhint("View pg_sweep_lwlock_policies has those that it knows.")));
 	}
-	PG_RETURN_TEXT_P(cstring_to_text(pgsweep_lwlock_policies[before]->name));
+	PG_RETURN_TEXT_P(cstring_to_text(pgsweep_lwlock_policy_name(before)));
 }
 
-static void
-store_row(FunctionCallInfo fcinfo, Row *row)
+/*
+ * The columns of pg_sweep_status.
+ */
+void
+pgsweep_lwlock_put_status(PgSweepRow *row)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	PgSweepLwlockPolicyId policy;
+	PgSweepLwlockPolicyId configured;
 
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->nulls);
+	if (PgSweepLwlock == NULL)
+	{
+		put_null(row);
+		put_null(row);
+		return;
+	}
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	policy = PgSweepLwlock->default_policy;
+	configured = PgSweepLwlock->configured;
+	LWLockRelease(PgSweep->lock);
+
+	put_text(row, pgsweep_lwlock_policy_name(policy));
+	put_text(row, pgsweep_lwlock_policy_name(configured));
 }
 
 /*
@@ -178,13 +197,13 @@ merge_counts(PgSweepLwlockCounts *to, const PgSweepLwlockCounts *from)
 }
 
 static void
-put_ms(Row *row, uint64 ns)
+put_ms(PgSweepRow *row, uint64 ns)
 {
 	put(row, Float8GetDatum(ns / 1e6));
 }
 
 static void
-put_waits(Row *row, const WaitsRow *waits, const PgSweepLwlockCounts *c)
+put_waits(PgSweepRow *row, const WaitsRow *waits, const PgSweepLwlockCounts *c)
 {
 	Datum		histogram[PGSWEEP_LWLOCK_BUCKETS];
 
@@ -242,7 +261,7 @@ pg_sweep_get_lwlock_waits(PG_FUNCTION_ARGS)
 		{
 			row->tranche = shown_name(tranche_of(key));
 			row->mode = mode_name(key);
-			row->policy = pgsweep_lwlock_policies[pgsweep_lwlock_policy_of(tranche_of(key))]->name;
+			row->policy = pgsweep_lwlock_policy_name(pgsweep_lwlock_policy_of(tranche_of(key)));
 		}
 		nrows++;
 	}
@@ -253,12 +272,12 @@ pg_sweep_get_lwlock_waits(PG_FUNCTION_ARGS)
 	{
 		const WaitsRow *first = &rows[i];
 		PgSweepLwlockCounts sum = *first->counts;
-		Row			row = {0};
+		PgSweepRow	row = {0};
 
 		for (i++; i < nrows && compare_waits(first, &rows[i]) == 0; i++)
 			merge_counts(&sum, rows[i].counts);
 		put_waits(&row, first, &sum);
-		store_row(fcinfo, &row);
+		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;
 }
@@ -288,12 +307,12 @@ compare_policies(const void *a, const void *b)
 static void
 store_policy(FunctionCallInfo fcinfo, const char *tranche, uint8 policy, bool own)
 {
-	Row			row = {0};
+	PgSweepRow	row = {0};
 
 	put_text(&row, tranche);
-	put_text(&row, pgsweep_lwlock_policies[policy]->name);
+	put_text(&row, pgsweep_lwlock_policy_name(policy));
 	put(&row, BoolGetDatum(own));
-	store_row(fcinfo, &row);
+	pgsweep_store_row(fcinfo, &row);
 }
 
 /*

@@ -30,7 +30,7 @@
 
 #include "access/twophase.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
+#include "numa/numa.h"
 #include "postmaster/autovacuum.h"
 #include "replication/walsender.h"
 #include "storage/proc.h"
@@ -139,7 +139,7 @@ node_to_run_on(void)
 		/* some node has a CPU */
 		for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
 		{
-			uint32		node = PgSweep->next_node++ % pgsweep_numa_topology.nnodes;
+			uint32		node = PgSweepNuma->next_node++ % pgsweep_numa_topology.nnodes;
 
 			if (pgsweep_numa_topology.node_cpus[node] > 0)
 				return node;
@@ -162,7 +162,7 @@ choose_proc(dlist_head *freelist)
 		return first;
 
 	my_node = node_to_run_on();
-	if (PgSweep->placement.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION || proc_node == NULL)
+	if (PgSweepNuma->placement.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION || proc_node == NULL)
 		return first;
 
 	dlist_foreach(iter, freelist)
@@ -185,9 +185,9 @@ static void
 report_failure(const char *call)
 {
 	int			save_errno = errno;
-	bool		first = !PgSweep->binding_failed;
+	bool		first = !PgSweepNuma->binding_failed;
 
-	PgSweep->binding_failed = true;
+	PgSweepNuma->binding_failed = true;
 	errno = save_errno;
 	ereport(first ? LOG : DEBUG1,
 			(errmsg("pg_sweep could not bind a process to NUMA node %d: %s: %m",
@@ -254,7 +254,7 @@ proc_started(void)
 		bind_to_cpus(my_node);
 
 #ifdef USE_LIBNUMA
-	if (pgsweep_numa_local_memory && !pgsweep_numa_topology.faked &&
+	if (pgsweep_numa_local_memory && !pgsweep_numa_topology.emulated &&
 		set_mempolicy(MPOL_LOCAL, NULL, 0) != 0)
 		report_failure("set_mempolicy");
 #endif
@@ -268,7 +268,7 @@ static const ProcPlacementRoutine proc_placement_routine = {
 bool
 pgsweep_numa_install_proc_placement(void)
 {
-	if (!pgsweep_has_proc_placement())
+	if (&ProcPlacement == NULL)
 		return false;
 	if (ProcPlacement == NULL)
 		ProcPlacement = &proc_placement_routine;

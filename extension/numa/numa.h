@@ -1,20 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * numa.h
- *	  NUMA nodes: what there is, where memory is put, where backends run.
+ *	  NUMA: where memory is put, where backends run.
  *
- * This room knows nodes, CPUs and pieces of memory.  It knows nothing of
- * buffers and partitions; placement.c at the top of extension/ says which
- * pieces there are.
+ * This room knows nodes, CPUs and pieces of memory.  It knows nothing of how
+ * buffers are replaced: the room that cuts the pool into parts says which there
+ * are (pool.h).
  *
  * Files of this folder:
  *
- * topology.c	nodes, CPUs and distances, from libnuma, or made up for tests
+ * numa.c		the feature: what pg_sweep.c calls
+ * topology.[ch]	nodes, CPUs and distances, from libnuma, or emulated for tests
+ * placement.c	which pieces of shared memory belong on which node
  * memory.c		where pages are to be put, and where the kernel says they are
  * affinity.c	on which node a process runs, its PGPROC, its own memory
- *
- * Throughout, a node is named by its index in PgSweepNumaTopology (0 .. nnodes - 1),
- * but for node_id, which is the kernel's number of it.
+ * pool.h		the parts of the buffer pool
+ * gucs.c, views.c
  *
  * extension/numa/numa.h
  *
@@ -23,54 +24,76 @@
 #ifndef PGSWEEP_NUMA_H
 #define PGSWEEP_NUMA_H
 
+#include "compat.h"
+#include "datatype/timestamp.h"
+#include "numa/pool.h"
+#include "numa/topology.h"
+
 #pragma GCC visibility push(hidden)
 
-#define PGSWEEP_NUMA_MAX_NODES	64	/* more than any machine that we know of */
-#define PGSWEEP_NUMA_MAX_NODE_IDS 1024	/* the kernel's own limit (NODES_SHIFT) */
-#define PGSWEEP_NUMA_MAX_CPUS	8192	/* the kernel's own limit (NR_CPUS) */
+struct PgSweepRow;
 
-/* Distances that numa(7) uses where the firmware says nothing */
-#define PGSWEEP_NUMA_DISTANCE_LOCAL	10
-#define PGSWEEP_NUMA_DISTANCE_REMOTE	20
-
-/*
- * The machine, as far as this server may use it.  Found out once, in the
- * postmaster before shared memory is requested; constant after, and inherited
- * by every child.
- */
-typedef struct PgSweepNumaTopology
+/* pg_sweep.numa_placement */
+typedef enum PgSweepNumaPlacement
 {
-	bool		faked;			/* pg_sweep.numa_debug_nodes */
-	uint32		nnodes;			/* nodes with memory that we may use; >= 1 */
-	uint32		ncpus;			/* CPUs that we may run on; >= 1 */
-	uint32		cpu_limit;		/* highest CPU number known, plus one */
-	int			node_id[PGSWEEP_NUMA_MAX_NODES]; /* the kernel's number */
-	uint32		node_cpus[PGSWEEP_NUMA_MAX_NODES];	/* of ncpus, those whose
-												 * nearest node this is; may
-												 * be 0 */
-	uint8		distance[PGSWEEP_NUMA_MAX_NODES][PGSWEEP_NUMA_MAX_NODES];
+	PGSWEEP_NUMA_PLACEMENT_OFF,
+	PGSWEEP_NUMA_PLACEMENT_INTERLEAVE,
+	PGSWEEP_NUMA_PLACEMENT_PARTITION,
+	PGSWEEP_NUMA_PLACEMENT_AUTO,
+} PgSweepNumaPlacement;
+
+/* pg_sweep.numa_affinity */
+typedef enum PgSweepNumaAffinity
+{
+	PGSWEEP_NUMA_AFFINITY_OFF,
+	PGSWEEP_NUMA_AFFINITY_SPREAD,
+	PGSWEEP_NUMA_AFFINITY_CURRENT,
+} PgSweepNumaAffinity;
+
+/* What became of pg_sweep.numa_placement */
+typedef struct PgSweepNumaPlacementStatus
+{
+	PgSweepNumaPlacement configured;
+	PgSweepNumaPlacement effective; /* never AUTO */
+	int			error;			/* errno of what failed, or 0 */
+	int64		usec;			/* time it took at start */
+	char		note[256];		/* why it is not what was asked for, or "" */
+} PgSweepNumaPlacementStatus;
+
+typedef struct PgSweepNumaShared
+{
+	PgSweepNumaPlacementStatus placement;	/* constant after start */
+
+	/* What pg_sweep_numa_residence found last; protected by PgSweep->lock */
+	TimestampTz resident_at;	/* 0 = never asked */
+	uint64		resident_buffers[PGSWEEP_NUMA_MAX_NODES];
 
 	/*
-	 * For each CPU number: the index of the nearest node of ours, and which
-	 * of that node's CPUs it is, counted from 0 (CPUs that we may not run on
-	 * now come after those we may: an administrator can change that).
+	 * Next node to start a process on, for pg_sweep.numa_affinity.
+	 * Protected by core's ProcStructLock.
 	 */
-	uint8		cpu_node[PGSWEEP_NUMA_MAX_CPUS];
-	uint16		cpu_rank[PGSWEEP_NUMA_MAX_CPUS];
+	uint32		next_node;
 
-	/* Why these are not all nodes of the machine; "" if they are */
-	char		note[256];
-} PgSweepNumaTopology;
+	/* Has been reported; no lock, at worst it is reported twice */
+	bool		binding_failed;
+} PgSweepNumaShared;
+
+/* numa.c; NULL unless preloaded into a server that has the patches */
+extern PgSweepNumaShared *PgSweepNuma;
+
+/* gucs.c */
+extern int	pgsweep_numa_placement;
+extern int	pgsweep_numa_affinity;
+extern bool pgsweep_numa_local_memory;
+extern int	pgsweep_numa_debug_nodes;
+extern void pgsweep_numa_define_gucs(void);
+extern const char *pgsweep_numa_placement_name(PgSweepNumaPlacement placement);
+
+/* views.c */
+extern void pgsweep_numa_put_status(struct PgSweepRow *row);
 
 /* topology.c */
-extern PgSweepNumaTopology pgsweep_numa_topology;
-extern void pgsweep_numa_detect_topology(uint32 fake_nodes);
-
-/*
- * The CPU that this process runs on now, for cpu_node[] and cpu_rank[]; less
- * than cpu_limit whatever the kernel says.  No system call (vDSO or rseq).
- */
-extern uint32 pgsweep_numa_current_cpu(void);
+extern void pgsweep_numa_detect_topology(uint32 emulated_nodes);
 
 /*
  * A piece of shared memory and the node that its pages are meant for.
@@ -95,13 +118,15 @@ typedef struct PgSweepNumaPiece
 	bool		(*page_in_use) (const char *page, Size page_size);
 } PgSweepNumaPiece;
 
-/* memory.c */
+#define PGSWEEP_NUMA_PIECE_BLOCKS	"blocks"	/* PgSweepNumaPiece.what of
+												 * the buffers themselves */
 
-/*
- * Size in bytes of the pages of the main shared memory segment, huge pages
- * included.  Only after that has been created.
- */
-extern Size pgsweep_numa_shmem_page_size(void);
+/* placement.c */
+extern void pgsweep_numa_place(void);
+extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
+extern const char *pgsweep_numa_kernel_hint(int error);
+
+/* memory.c */
 
 /*
  * The pages that lie wholly inside of the piece: where the first begins, and how

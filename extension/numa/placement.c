@@ -6,7 +6,7 @@
  *
  * The pieces of each partition are its blocks and its buffer descriptors; the
  * PGPROCs, and the arrays for fast-path locks that go with them, are divided
- * by numa/affinity.c.  The blocks have not been touched when this runs: all that
+ * by affinity.c.  The blocks have not been touched when this runs: all that
  * is needed is to tell the kernel.  Descriptors and PGPROCs have been set up by
  * core already and are moved.
  *
@@ -20,8 +20,9 @@
 #include "postgres.h"
 
 #include "access/twophase.h"
+#include "feature.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
+#include "numa/numa.h"
 #include "portability/instr_time.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
@@ -30,6 +31,18 @@
 /* Of this server; set at start and inherited */
 static bool procs_hooked = false;	/* we choose PGPROCs */
 static bool procs_divided = false;	/* among the nodes */
+static PgSweepNumaPart parts[PGSWEEP_NUMA_MAX_PARTS];
+static int	num_parts = 0;
+static bool parts_are_used = false;
+
+void
+pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool used)
+{
+	Assert(n <= PGSWEEP_NUMA_MAX_PARTS);
+	memcpy(parts, new_parts, n * sizeof(PgSweepNumaPart));
+	num_parts = n;
+	parts_are_used = used;
+}
 
 /*
  * Does a huge page hold a buffer that is in use?  If so, it has been given out.
@@ -132,7 +145,7 @@ add_procs(PgSweepNumaPiece *pieces, int *n, int node, int first, int end)
 }
 
 /* Two for each partition, and two for each run of PGPROCs of a node */
-#define MAX_PIECES	(2 * PGSWEEP_MAX_PARTITIONS + 2 * PGSWEEP_NUMA_PROC_KINDS * PGSWEEP_NUMA_MAX_NODES)
+#define MAX_PIECES	(2 * PGSWEEP_NUMA_MAX_PARTS + 2 * PGSWEEP_NUMA_PROC_KINDS * PGSWEEP_NUMA_MAX_NODES)
 
 /*
  * All pieces, each with the node that it is meant for under this placement.
@@ -148,9 +161,9 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
 	*n = 0;
 	if (whole)
 		add_buffers(pieces, n, -1, PGSWEEP_NUMA_NODE_INTERLEAVED, 0, NBuffers);
-	for (uint32 i = 0; !whole && i < PgSweep->num_partitions; i++)
+	for (int i = 0; !whole && i < num_parts; i++)
 	{
-		PgSweepPartition *part = &PgSweep->parts[i];
+		const PgSweepNumaPart *part = &parts[i];
 
 		add_buffers(pieces, n, i,
 					placement == PGSWEEP_NUMA_PLACEMENT_PARTITION ? part->node :
@@ -181,7 +194,7 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
 PgSweepNumaPiece *
 pgsweep_numa_pieces(int *n)
 {
-	return make_pieces(PgSweep->placement.effective, false, n);
+	return make_pieces(PgSweepNuma->placement.effective, false, n);
 }
 
 /*
@@ -197,21 +210,20 @@ resolve_placement(PgSweepNumaPlacementStatus *status)
 		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
 	/* that "auto" does nothing on one node is not worth a note */
-	if (t->faked)
+	if (t->emulated)
 		strlcpy(status->note, "the NUMA nodes are not real (pg_sweep.numa_debug_nodes)",
 				sizeof(status->note));
 	else if (t->nnodes == 1 && t->note[0] != '\0')
 		strlcpy(status->note, t->note, sizeof(status->note));
 	else if (t->nnodes == 1 && status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
 		strlcpy(status->note, "the machine has one NUMA node", sizeof(status->note));
-	if (t->faked || t->nnodes == 1)
+	if (t->emulated || t->nnodes == 1)
 		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
 	if (status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
 		return status->configured;
-	if (PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active)) == PGSWEEP_PARTITIONED)
-		return PGSWEEP_NUMA_PLACEMENT_PARTITION;
-	return PGSWEEP_NUMA_PLACEMENT_INTERLEAVE;
+	return parts_are_used ? PGSWEEP_NUMA_PLACEMENT_PARTITION :
+		PGSWEEP_NUMA_PLACEMENT_INTERLEAVE;
 }
 
 /*
@@ -278,8 +290,9 @@ divide_procs(PgSweepNumaPlacementStatus *status)
 	if (!procs_hooked)
 	{
 		snprintf(status->note, sizeof(status->note), "PGPROCs are where they were: %s",
-				 pgsweep_has_proc_placement() ? "another library chooses them" :
-				 pgsweep_proc_placement_note());
+				 pgsweep_feature_missing(&pgsweep_numa_feature) ?
+				 pgsweep_feature_missing(&pgsweep_numa_feature) :
+				 "another library chooses them");
 		return;
 	}
 	pgsweep_numa_spread_procs();
@@ -323,7 +336,7 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 
 /*
  * Put shared memory where pg_sweep.numa_placement wants it, and say so in
- * PgSweep->placement and in the log.
+ * PgSweepNuma->placement and in the log.
  *
  * Called when shared memory has just been made, by whoever made it: nobody else
  * has touched it, or can.
@@ -331,7 +344,7 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 void
 pgsweep_numa_place(void)
 {
-	PgSweepNumaPlacementStatus *status = &PgSweep->placement;
+	PgSweepNumaPlacementStatus *status = &PgSweepNuma->placement;
 	PgSweepNumaPlacement wish;
 	PgSweepNumaPiece *pieces;
 	Size		page_size = pgsweep_numa_shmem_page_size();

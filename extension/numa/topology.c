@@ -112,11 +112,11 @@ one_node(PgSweepNumaTopology *t)
  * dealt out to them in turn.
  */
 static void
-fake(PgSweepNumaTopology *t, uint32 n)
+emulate(PgSweepNumaTopology *t, uint32 n)
 {
 	bool		sockets = (n >= 4 && n % 2 == 0);
 
-	t->faked = true;
+	t->emulated = true;
 	t->nnodes = Min(n, PGSWEEP_NUMA_MAX_NODES);
 	for (uint32 a = 0; a < t->nnodes; a++)
 	{
@@ -251,7 +251,7 @@ ask_libnuma(PgSweepNumaTopology *t)
  * again.
  */
 void
-pgsweep_numa_detect_topology(uint32 fake_nodes)
+pgsweep_numa_detect_topology(uint32 emulated_nodes)
 {
 	PgSweepNumaTopology *t = &pgsweep_numa_topology;
 	bool		may_use[PGSWEEP_NUMA_MAX_CPUS];
@@ -259,8 +259,8 @@ pgsweep_numa_detect_topology(uint32 fake_nodes)
 	memset(t, 0, sizeof(*t));
 	t->cpu_limit = find_cpus(may_use);
 
-	if (fake_nodes > 0)
-		fake(t, fake_nodes);
+	if (emulated_nodes > 0)
+		emulate(t, emulated_nodes);
 	else if (!ask_libnuma(t))
 		one_node(t);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * views_numa.c
- *	  The SQL function that asks the kernel where pages of shared memory are.
+ * views.c
+ *	  The columns of pg_sweep_status, and the SQL function that asks the kernel where pages of shared memory are.
  *
  * That takes a system call for each thousand pages, and maps every page that
  * exists into this process, which is why it is a view of its own.  What it
@@ -14,9 +14,11 @@
  */
 #include "postgres.h"
 
+#include "feature.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "pg_sweep.h"
+#include "numa/numa.h"
+#include "shared.h"
 #include "sql.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_numa_residence);
@@ -38,11 +40,27 @@ same_group(const PgSweepNumaPiece *a, const PgSweepNumaPiece *b)
 	return strcmp(a->what, b->what) == 0 && a->owner == b->owner && a->node == b->node;
 }
 
+/*
+ * The columns of pg_sweep_status.
+ */
+void
+pgsweep_numa_put_status(PgSweepRow *row)
+{
+	const PgSweepNumaPlacementStatus *placement = &PgSweepNuma->placement;
+
+	put(row, Int32GetDatum(pgsweep_numa_topology.nnodes));
+	put_text(row, pgsweep_numa_topology.note[0] ? pgsweep_numa_topology.note : NULL);
+	put_text(row, pgsweep_numa_placement_name(placement->effective));
+	put_text(row, pgsweep_numa_placement_name(placement->configured));
+	put_text(row, placement->note[0] ? placement->note : NULL);
+	put_interval(row, placement->usec);
+}
+
 static void
-store_row(ReturnSetInfo *rsinfo, const ResidenceGroup *group, int node_id, uint64 pages)
+store_pages(FunctionCallInfo fcinfo, const ResidenceGroup *group, int node_id, uint64 pages)
 {
 	const PgSweepNumaPiece *piece = group->piece;
-	Row			row = {0};
+	PgSweepRow	row = {0};
 
 	if (pages == 0)
 		return;
@@ -63,7 +81,7 @@ store_row(ReturnSetInfo *rsinfo, const ResidenceGroup *group, int node_id, uint6
 	put_int8(&row, group->page_size);
 	put_int8(&row, pages);
 	put_int8(&row, pages * group->page_size);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
+	pgsweep_store_row(fcinfo, &row);
 }
 
 /*
@@ -74,20 +92,26 @@ remember_residence(const uint64 *block_bytes)
 {
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
 	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
-		PgSweep->resident_buffers[node] =
+		PgSweepNuma->resident_buffers[node] =
 			block_bytes[pgsweep_numa_topology.node_id[node]] / BLCKSZ;
-	PgSweep->resident_at = GetCurrentTimestamp();
+	PgSweepNuma->resident_at = GetCurrentTimestamp();
 	LWLockRelease(PgSweep->lock);
 }
 
+TimestampTz
+pgsweep_numa_resident_buffers(uint32 node, uint64 *buffers)
+{
+	*buffers = PgSweepNuma->resident_buffers[node];
+	return PgSweepNuma->resident_at;
+}
+
 /*
- * Behind view pg_sweep_numa_residence; a row for each kind of memory, partition and
+ * Behind view pg_sweep_numa_residence; one row per kind of memory, partition and
  * node that has pages of it.
  */
 Datum
 pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	uint64		block_bytes[PGSWEEP_NUMA_MAX_NODE_IDS] = {0};
 	ResidenceGroup *group;
 	PgSweepNumaPiece *pieces;
@@ -133,11 +157,11 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 
 		for (int id = 0; id < PGSWEEP_NUMA_MAX_NODE_IDS; id++)
 		{
-			store_row(rsinfo, group, id, group->on_node[id]);
+			store_pages(fcinfo, group, id, group->on_node[id]);
 			if (strcmp(pieces[i].what, PGSWEEP_NUMA_PIECE_BLOCKS) == 0)
 				block_bytes[id] += group->on_node[id] * group->page_size;
 		}
-		store_row(rsinfo, group, -1, group->untouched);
+		store_pages(fcinfo, group, -1, group->untouched);
 	}
 
 	remember_residence(block_bytes);

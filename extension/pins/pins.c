@@ -21,8 +21,11 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "compat.h"
+#include "feature.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
+#include "pins/pins.h"
+#include "shared.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -58,23 +61,22 @@ place_of(ProcNumber procno)
 	return (PgSweepPinsPlace *) (places + procno * place_size());
 }
 
-Size
-pgsweep_pins_shmem_size(uint32 num_slots)
+static Size
+pins_shmem_size(void)
 {
-	return mul_size(num_slots, place_size());
+	return mul_size(pgsweep_num_slots(), place_size());
 }
 
-void
-pgsweep_pins_shmem_init(uint32 num_slots)
+static void
+pins_shmem_init(void)
 {
 	bool		found;
 
-	places = ShmemInitStruct("pg_sweep pins", pgsweep_pins_shmem_size(num_slots),
-							 &found);
+	places = ShmemInitStruct("pg_sweep pins", pins_shmem_size(), &found);
 
 	/* as a place must be that has no head */
 	if (!found)
-		memset(places, 0, pgsweep_pins_shmem_size(num_slots));
+		memset(places, 0, pins_shmem_size());
 }
 
 #ifdef USE_ASSERT_CHECKING
@@ -111,15 +113,14 @@ leave_place(int code, Datum arg)
 /*
  * Take this process' place, if it has one and did not take it before.
  *
- * Called from the middle of an allocation, too, like pgsweep_attach().
+ * Called from the middle of an allocation, too (take_slot in feature.h).
  */
-void
-pgsweep_pins_show(void)
+static void
+show_pins(void)
 {
 	PgSweepPinsPlace *place;
 
-	if (been_here || places == NULL || proc_exit_inprogress || MyProc == NULL ||
-		MyProcNumber < 0 || (uint32) MyProcNumber >= PgSweep->num_slots)
+	if (been_here || proc_exit_inprogress || !pgsweep_may_have_slot())
 		return;
 
 	been_here = true;
@@ -140,14 +141,14 @@ static void
 first_transaction(XactEvent event, void *arg)
 {
 	UnregisterXactCallback(first_transaction, NULL);
-	pgsweep_pins_show();
+	show_pins();
 }
 
 /*
  * In the postmaster, which runs no transaction; its children inherit it.
  */
-void
-pgsweep_pins_init(void)
+static void
+pins_prepare(void)
 {
 	RegisterXactCallback(first_transaction, NULL);
 }
@@ -167,14 +168,23 @@ pgsweep_pins_read(ProcNumber procno, int pid, PrivateRefCountInfo *info)
 {
 	const PgSweepPinsPlace *place;
 
-	if (places == NULL || procno < 0 || (uint32) procno >= PgSweep->num_slots)
+	if (places == NULL)
 		return false;
 
 	place = place_of(procno);
 	if (*(const volatile int *) &place->pid != pid)
 		return false;
-	pg_read_barrier();			/* pairs with pgsweep_pins_show() */
+	pg_read_barrier();			/* pairs with show_pins() */
 	GetPrivateRefCountInfo(place->head, info);
 	pg_read_barrier();			/* pairs with leave_place() */
 	return *(const volatile int *) &place->pid == pid;
 }
+
+const PgSweepFeature pgsweep_pins_feature = {
+	.patch = "pins-private-refcount",
+	.symbol = (const void *) MovePrivateRefCountHead,
+	.prepare = pins_prepare,
+	.shmem_size = pins_shmem_size,
+	.shmem_init = pins_shmem_init,
+	.take_slot = show_pins,
+};

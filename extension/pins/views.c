@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * views_pins.c
+ * views.c
  *	  The SQL function about pins.
  *
  * It returns no rows where pg_sweep can do nothing, or the server lacks the
@@ -13,49 +13,41 @@
  */
 #include "postgres.h"
 
+#include "feature.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
-#include "pg_sweep.h"
-#include "pgstat.h"
-#include "utils/backend_status.h"
+#include "pins/pins.h"
 #include "sql.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_pins);
 
 /*
- * Behind view pg_sweep_pins; a row a process that others can see the pins of.
+ * Behind view pg_sweep_pins; one row per process whose pins others can see.
  */
 Datum
 pg_sweep_get_pins(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int			num_backends;
+	PgSweepBackend backend;
+	int			position = 0;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
 		return (Datum) 0;
 
-	/* a copy of pg_stat_activity's source, for the type of each process */
-	num_backends = pgstat_fetch_stat_numbackends();
-
-	for (int i = 1; i <= num_backends; i++)
+	while (pgsweep_next_backend(&backend, &position))
 	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		int			pid = local->backendStatus.st_procpid;
 		PrivateRefCountInfo info;
-		Row			row = {0};
+		PgSweepRow	row = {0};
 
-		if (pid == 0 || !pgsweep_pins_read(local->proc_number, pid, &info))
+		if (!pgsweep_pins_read(backend.procno, backend.pid, &info))
 			continue;
 
-		put(&row, Int32GetDatum(pid));
-		put_text(&row, pgsweep_backend_type(&local->backendStatus));
+		put(&row, Int32GetDatum(backend.pid));
+		put_text(&row, backend.type);
 		put(&row, Int32GetDatum(info.pinned));
 		put(&row, Int32GetDatum(info.most_pinned));
 		put_int8(&row, info.slots);
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
+		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;
 }

@@ -15,7 +15,6 @@
  */
 #include "postgres.h"
 
-#include "pg_sweep.h"
 #include "ring/ring.h"
 #include "storage/shmem.h"
 
@@ -41,7 +40,7 @@ pgsweep_ring_shmem_init(void)
 {
 	bool		found;
 
-	shared = ShmemInitStruct("pg_sweep ring flush", pgsweep_ring_shmem_size(), &found);
+	shared = ShmemInitStruct("pg_sweep ring", pgsweep_ring_shmem_size(), &found);
 	if (found)
 		return;
 	memset(shared, 0, sizeof(PgSweepRingShared));

@@ -6,9 +6,11 @@
  * Idea: "Eagerly evict bulkwrite strategy ring" (Melanie Plageman,
  * pgsql-hackers, 2025), and write combining from the same author.
  *
- *	 ring.c			core's hook: which rings, and one lap through one
+ *	 ring.c			the feature: what pg_sweep.c calls
+ *	 lap.c			core's hook: which rings, and one lap through one
  *	 run.c			neighbouring blocks, and writing them by one call
  *	 counts.c		what is counted
+ *	 gucs.c, views.c
  *
  * This code knows access strategies, buffers and the storage manager.  It knows
  * nothing of how victims are chosen outside of rings, nor of SQL.
@@ -107,12 +109,12 @@ typedef struct PgSweepRingRun
 	BufferDesc *buffers[MAX_IO_COMBINE_LIMIT];
 } PgSweepRingRun;
 
-/* pg_sweep.ring_eager_flush in this process */
+/* gucs.c */
 extern bool pgsweep_ring_eager_flush;
+extern void pgsweep_ring_define_gucs(void);
 
-/* ring.c */
+/* lap.c */
 extern const RingFlushRoutine pgsweep_ring_flush_routine;
-extern const char *pgsweep_ring_name(PgSweepRingKind kind);
 
 /* run.c */
 extern bool pgsweep_ring_run_prepare(PgSweepRingRun *run, BufferDesc *victim, IOContext io_context,

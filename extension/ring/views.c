@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * views_ring.c
+ * views.c
  *	  The SQL function about rings that are written out.
  *
  * It returns no rows where pg_sweep can do nothing, or the server lacks the
@@ -13,25 +13,33 @@
  */
 #include "postgres.h"
 
+#include "feature.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "pg_sweep.h"
 #include "ring/ring.h"
+#include "shared.h"
 #include "sql.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_ring);
 
+/* As the contexts of pg_stat_io */
+static const char *const kind_names[] = {
+	[PGSWEEP_RING_BULKWRITE] = "bulkwrite",
+	[PGSWEEP_RING_VACUUM] = "vacuum",
+};
+
+StaticAssertDecl(lengthof(kind_names) == PGSWEEP_RING_NUM_KINDS, "a kind of ring has no name");
+
 /*
- * Behind view pg_sweep_ring; a row for each kind of ring.
+ * Behind view pg_sweep_ring; one row per kind of ring.
  */
 Datum
 pg_sweep_get_ring(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	PgSweepRingCounts counts[PGSWEEP_RING_NUM_KINDS];
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (pgsweep_state() != PGSWEEP_STATE_OK || !pgsweep_has_ring_flush())
+	if (pgsweep_state() != PGSWEEP_STATE_OK || !pgsweep_feature_works(&pgsweep_ring_feature))
 		return (Datum) 0;
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
@@ -41,14 +49,14 @@ pg_sweep_get_ring(PG_FUNCTION_ARGS)
 
 	for (int kind = 0; kind < PGSWEEP_RING_NUM_KINDS; kind++)
 	{
-		Row			row = {0};
+		PgSweepRow	row = {0};
 
-		put_text(&row, pgsweep_ring_name(kind));
+		put_text(&row, kind_names[kind]);
 		for (int i = 0; i < PGSWEEP_RING_NANOSECONDS; i++)
 			put_int8(&row, counts[kind][i]);
 		put(&row, Float8GetDatum(counts[kind][PGSWEEP_RING_NANOSECONDS] / 1e6));
 
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row.values, row.nulls);
+		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * stats.c
+ * counts.c
  *	  Adding up what the slots have counted, and resetting it.
  *
  * IDENTIFICATION
@@ -10,11 +10,8 @@
  */
 #include "postgres.h"
 
-#include "lwlock/lwlock.h"
-#include "pg_sweep.h"
-#include "ring/ring.h"
 #include "sweep/counts.h"
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 #include "utils/timestamp.h"
 
 /*
@@ -23,7 +20,7 @@
 static inline uint32
 slots_used(void)
 {
-	return *(volatile uint32 *) &PgSweep->slots_used;
+	return *(volatile uint32 *) &PgSweepPool->slots_used;
 }
 
 /*
@@ -51,7 +48,7 @@ pgsweep_sum_counters(PgSweepCounters *totals)
 
 	for (uint32 i = 0; i < slots_used(); i++)
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
-			pgsweep_add_counters(&totals[s], &PgSweep->slots[i].slot.counters[s], 1);
+			pgsweep_add_counters(&totals[s], &PgSweepPool->slots[i].slot.counters[s], 1);
 }
 
 /*
@@ -97,7 +94,7 @@ read_slot(const PgSweepSlot *slot, SlotCopy *copy)
 
 		pg_read_barrier();		/* pairs with the last of pgsweep_note_lease() */
 		copy_counters(copy->parts, pgsweep_part_counters(slot),
-					  PgSweep->num_partitions * sizeof(PgSweepPartCounters));
+					  PgSweepPool->num_partitions * sizeof(PgSweepPartCounters));
 		copy_counters(&copy->itinerary, &slot->itinerary, sizeof(copy->itinerary));
 		copy_counters(copy->counters, slot->counters, sizeof(copy->counters));
 		pg_read_barrier();		/* pairs with the first of pgsweep_note_lease() */
@@ -130,7 +127,7 @@ add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
 	if (!it->noting)
 		return;
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
 		totals[i].requests += copy->parts[i].requests;
 		totals[i].redirected_out += copy->parts[i].redirected_out;
@@ -148,7 +145,7 @@ add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
 		totals[it->home].redirected_out += found;
 		totals[it->target].redirected_in += found;
 	}
-	if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
+	if (PgSweepPool->parts[it->home].node == PgSweepPool->parts[it->target].node)
 		totals[it->target].local += found;
 }
 
@@ -160,11 +157,11 @@ add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
 void
 pgsweep_sum_partitions(PgSweepPartCounters *totals)
 {
-	memset(totals, 0, PgSweep->num_partitions * sizeof(PgSweepPartCounters));
+	memset(totals, 0, PgSweepPool->num_partitions * sizeof(PgSweepPartCounters));
 
 	for (uint32 i = 0; i < slots_used(); i++)
 	{
-		const PgSweepSlot *slot = &PgSweep->slots[i].slot;
+		const PgSweepSlot *slot = &PgSweepPool->slots[i].slot;
 		SlotCopy	copy;
 
 		if (!*(const volatile bool *) &slot->itinerary.noting)
@@ -186,68 +183,54 @@ pgsweep_allocations_total(void)
 	for (uint32 i = 0; i < slots_used(); i++)
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
 			if (s != PGSWEEP_STOCK)
-				total += *(volatile uint64 *) &PgSweep->slots[i].slot.counters[s].allocations;
+				total += *(volatile uint64 *) &PgSweepPool->slots[i].slot.counters[s].allocations;
 	return total;
 }
 
 /*
- * Count from zero again, as far as views show it.  The counters themselves are
- * their owners' and go on growing; what is remembered is where they were.
- * Returns the time of the reset before.
+ * Reset the counters of strategies and partitions, as far as views show them.
+ * The caller holds PgSweep->lock exclusively.
  */
-TimestampTz
-pgsweep_reset(void)
+void
+pgsweep_reset_counters(void)
 {
-	TimestampTz before;
-
-	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
-
-	before = PgSweep->stats_reset;
-	PgSweep->stats_reset = GetCurrentTimestamp();
-	memset(PgSweep->base, 0, sizeof(PgSweep->base));
-	memset(PgSweep->part_base, 0, sizeof(PgSweep->part_base));
+	memset(PgSweepPool->base, 0, sizeof(PgSweepPool->base));
+	memset(PgSweepPool->part_base, 0, sizeof(PgSweepPool->part_base));
 	for (uint32 i = 0; i < slots_used(); i++)
 	{
-		PgSweepSlot *slot = &PgSweep->slots[i].slot;
+		PgSweepSlot *slot = &PgSweepPool->slots[i].slot;
 		SlotCopy	copy;
 
 		/* all of them from one look at the slot, so that the views agree */
 		read_slot(slot, &copy);
 		memcpy(slot->base, copy.counters, sizeof(slot->base));
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
-			pgsweep_add_counters(&PgSweep->base[s], &copy.counters[s], 1);
-		add_partitions(PgSweep->part_base, &copy);
+			pgsweep_add_counters(&PgSweepPool->base[s], &copy.counters[s], 1);
+		add_partitions(PgSweepPool->part_base, &copy);
 	}
-	PgSweep->core_ticks_base = pgsweep_core_ticks();
-	memset(PgSweep->switches, 0, sizeof(PgSweep->switches));
-	memset(PgSweep->active_usec, 0, sizeof(PgSweep->active_usec));
-	if (PgSweepLwlock)
-		pgsweep_lwlock_reset();
-	if (pgsweep_has_ring_flush())
-		pgsweep_ring_reset_counts();
-
-	LWLockRelease(PgSweep->lock);
-	return before;
+	PgSweepPool->core_ticks_base = pgsweep_core_ticks();
+	memset(PgSweepPool->switches, 0, sizeof(PgSweepPool->switches));
+	memset(PgSweepPool->active_usec, 0, sizeof(PgSweepPool->active_usec));
 }
 
 /*
- * What the views show of one strategy.  The caller holds PgSweepShared->lock
+ * What the views show of one strategy.  The caller holds PgSweep->lock
  * and has the totals of pgsweep_sum_counters().
  */
 void
 pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
 					   PgSweepStrategyStats *stats)
 {
-	PgSweepStrategyId active = PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active));
+	PgSweepStrategyId active = PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweepPool->active));
 
 	stats->counters = totals[id];
-	pgsweep_add_counters(&stats->counters, &PgSweep->base[id], -1);
+	pgsweep_add_counters(&stats->counters, &PgSweepPool->base[id], -1);
 	pgsweep_strategies[id]->position(&stats->hand, &stats->passes);
-	stats->switches = PgSweep->switches[id];
-	stats->active_usec = PgSweep->active_usec[id];
+	stats->switches = PgSweepPool->switches[id];
+	stats->active_usec = PgSweepPool->active_usec[id];
 	if (id == active)
 		stats->active_usec += GetCurrentTimestamp() -
-			Max(PgSweep->active_since, PgSweep->stats_reset);
+			Max(PgSweepPool->active_since, PgSweep->stats_reset);
 
 	if (id == PGSWEEP_STOCK)
 	{
@@ -255,7 +238,7 @@ pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
 		 * Core moves its hand by one fetch-add a tick, and counts each
 		 * allocation by another one.
 		 */
-		stats->looked_at = pgsweep_core_ticks() - PgSweep->core_ticks_base;
+		stats->looked_at = pgsweep_core_ticks() - PgSweepPool->core_ticks_base;
 		stats->shared_atomics = stats->looked_at + stats->counters.allocations;
 	}
 	else

@@ -1,16 +1,18 @@
 /*-------------------------------------------------------------------------
  *
- * stats.h
- *	  What stats.c tells views.c.
+ * counts.h
+ *	  What counts.c tells views.c.
  *
  * extension/sweep/counts.h
  *
  *-------------------------------------------------------------------------
  */
-#ifndef PGSWEEP_STATS_H
-#define PGSWEEP_STATS_H
+#ifndef PGSWEEP_COUNTS_H
+#define PGSWEEP_COUNTS_H
 
-#include "pg_sweep.h"
+#include "sweep/sweep.h"
+
+#pragma GCC visibility push(hidden)
 
 /* One strategy, since the last reset */
 typedef struct PgSweepStrategyStats
@@ -27,8 +29,9 @@ typedef struct PgSweepStrategyStats
 
 extern void pgsweep_add_counters(PgSweepCounters *totals,
 								 const PgSweepCounters *counters, int sign);
-extern TimestampTz pgsweep_reset(void);
 extern void pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
 								   PgSweepStrategyStats *stats);
 
-#endif							/* PGSWEEP_STATS_H */
+#pragma GCC visibility pop
+
+#endif							/* PGSWEEP_COUNTS_H */

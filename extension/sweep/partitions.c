@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "numa/topology.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "sweep/layout.h"
@@ -73,15 +74,15 @@ cut_pool(uint32 *size)
 		element = sizeof(BufferDescPadded);
 	}
 
-	unit = pgsweep_layout_unit(NBuffers, PgSweep->num_partitions, page / element);
+	unit = pgsweep_layout_unit(NBuffers, PgSweepPool->num_partitions, page / element);
 	head = (uint32) ((TYPEALIGN(page, base) - base) / element) % unit;
-	pgsweep_layout_sizes(NBuffers, PgSweep->num_partitions, unit, head, size);
+	pgsweep_layout_sizes(NBuffers, PgSweepPool->num_partitions, unit, head, size);
 }
 
 static uint32
 partition_distance(uint32 a, uint32 b)
 {
-	return pgsweep_numa_topology.distance[PgSweep->parts[a].node][PgSweep->parts[b].node];
+	return pgsweep_numa_topology.distance[PgSweepPool->parts[a].node][PgSweepPool->parts[b].node];
 }
 
 /*
@@ -92,7 +93,7 @@ partition_distance(uint32 a, uint32 b)
 static void
 sort_by_distance(uint32 home)
 {
-	uint32		n = PgSweep->num_partitions;
+	uint32		n = PgSweepPool->num_partitions;
 	uint8	   *order = nearest[home];
 
 	for (uint32 i = 0; i < n; i++)
@@ -122,14 +123,14 @@ find_node_homes(void)
 		uint32		best = 0;
 
 		homes->span = 0;
-		for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+		for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		{
-			uint32		at = PgSweep->parts[i].node;
+			uint32		at = PgSweepPool->parts[i].node;
 
 			if (at == node && homes->span++ == 0)
 				homes->first = (uint8) i;
 			if (pgsweep_numa_topology.distance[node][at] <
-				pgsweep_numa_topology.distance[node][PgSweep->parts[best].node])
+				pgsweep_numa_topology.distance[node][PgSweepPool->parts[best].node])
 				best = i;
 		}
 		if (homes->span == 0)
@@ -161,8 +162,8 @@ find_cpu_homes(void)
 }
 
 /*
- * Fill PgSweep->parts.  Called when shared memory is made, after core's part of
- * it; PgSweep->num_partitions is set.
+ * Fill PgSweepPool->parts.  Called when shared memory is made, after core's part of
+ * it; PgSweepPool->num_partitions is set.
  */
 void
 pgsweep_init_partitions(void)
@@ -171,17 +172,17 @@ pgsweep_init_partitions(void)
 	uint32		first = 0;
 
 	cut_pool(size);
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		PgSweepPartition *part = &PgSweep->parts[i];
+		PgSweepPartition *part = &PgSweepPool->parts[i];
 
 		pgsweep_partition_init(part, first, size[i]);
-		part->node = i * pgsweep_numa_topology.nnodes / PgSweep->num_partitions;
+		part->node = i * pgsweep_numa_topology.nnodes / PgSweepPool->num_partitions;
 		first += size[i];
 	}
 	Assert(first == NBuffers);
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		sort_by_distance(i);
 	find_node_homes();
 	find_cpu_homes();
@@ -192,7 +193,7 @@ pgsweep_home(ProcNumber procno)
 {
 	const PgSweepHomes *homes;
 
-	if (unlikely(pgsweep_numa_topology.faked))
+	if (unlikely(pgsweep_numa_topology.emulated))
 	{
 		uint32		nnodes = pgsweep_numa_topology.nnodes;
 		uint32		node = pgsweep_numa_debug_node >= 0 ? pgsweep_numa_debug_node : procno;

@@ -10,7 +10,8 @@
 #ifndef PGSWEEP_PARTITIONS_H
 #define PGSWEEP_PARTITIONS_H
 
-#include "pg_sweep.h"
+#include "storage/procnumber.h"
+#include "sweep/sweep.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -22,7 +23,7 @@ extern void pgsweep_init_partitions(void);
 
 /*
  * The partition that a process is at home in, by the CPU that it runs on now;
- * with faked nodes, by its ProcNumber.
+ * with emulated nodes, by its ProcNumber.
  */
 extern uint32 pgsweep_home(ProcNumber procno);
 
@@ -38,7 +39,7 @@ extern void pgsweep_make_plan(void);
 extern double pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now);
 extern uint32 pgsweep_recent_allocations(uint32 partition);
 
-/* partitioned.c */
+/* strategy_partitioned.c */
 extern void pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations);
 
 #pragma GCC visibility pop

@@ -15,6 +15,7 @@
 
 #include <math.h>
 
+#include "numa/topology.h"
 #include "sweep/partitions.h"
 #include "utils/timestamp.h"
 
@@ -42,11 +43,11 @@ identity(PgSweepFlowRow *row, uint32 partition)
 void
 pgsweep_init_plan(void)
 {
-	PgSweep->plan.balanced = pgsweep_balance;
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	PgSweepPool->plan.balanced = pgsweep_balance;
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		identity(&PgSweep->plan.rows[i], i);
-		PgSweep->plan.ticks_per_victim[i] = 1;
+		identity(&PgSweepPool->plan.rows[i], i);
+		PgSweepPool->plan.ticks_per_victim[i] = 1;
 	}
 }
 
@@ -81,15 +82,15 @@ static void
 sample_evictions(const PgSweepPartCounters *totals)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	double		seconds = seconds_since(PgSweep->eviction_sample_at, now);
+	double		seconds = seconds_since(PgSweepPool->eviction_sample_at, now);
 
 	if (seconds >= 0 && seconds < 1.0)
 		return;
 	if (seconds < 0)
 		seconds = 1.0;			/* the clock was set back */
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
-		sample_rate(&PgSweep->eviction_rate[i], totals[i].evictions, seconds);
-	PgSweep->eviction_sample_at = now;
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		sample_rate(&PgSweepPool->eviction_rate[i], totals[i].evictions, seconds);
+	PgSweepPool->eviction_sample_at = now;
 }
 
 /*
@@ -103,8 +104,8 @@ sample_evictions(const PgSweepPartCounters *totals)
 double
 pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
 {
-	PgSweepEvictionRate rate = PgSweep->eviction_rate[partition];
-	double		seconds = seconds_since(PgSweep->eviction_sample_at, now);
+	PgSweepEvictionRate rate = PgSweepPool->eviction_rate[partition];
+	double		seconds = seconds_since(PgSweepPool->eviction_sample_at, now);
 
 	if (seconds > 0)
 		sample_rate(&rate, evictions, seconds);
@@ -113,7 +114,7 @@ pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
 	if (rate.weight <= 0 ||
 		rate.per_second / rate.weight < 0.1 / PGSWEEP_EVICTION_SECONDS)
 		return NAN;
-	return PgSweep->parts[partition].num_buffers / (rate.per_second / rate.weight);
+	return PgSweepPool->parts[partition].num_buffers / (rate.per_second / rate.weight);
 }
 
 /*
@@ -122,9 +123,9 @@ pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
 static bool
 plan_differs(const PgSweepFlowRow *rows)
 {
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		const PgSweepFlowRow *old = &PgSweep->plan.rows[i];
+		const PgSweepFlowRow *old = &PgSweepPool->plan.rows[i];
 
 		if (old->n != rows[i].n ||
 			memcmp(old->upto, rows[i].upto, rows[i].n * sizeof(rows[i].upto[0])) != 0 ||
@@ -143,7 +144,7 @@ make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
 	uint32		size[PGSWEEP_MAX_PARTITIONS];
 	uint8		node[PGSWEEP_MAX_PARTITIONS];
 	PgSweepBalanceInput input = {
-		.nparts = PgSweep->num_partitions,
+		.nparts = PgSweepPool->num_partitions,
 		.nnodes = pgsweep_numa_topology.nnodes,
 		.size = size,
 		.node = node,
@@ -152,10 +153,10 @@ make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
 		.requests = requests
 	};
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		size[i] = PgSweep->parts[i].num_buffers;
-		node[i] = (uint8) PgSweep->parts[i].node;
+		size[i] = PgSweepPool->parts[i].num_buffers;
+		node[i] = (uint8) PgSweepPool->parts[i].node;
 		identity(&rows[i], i);
 	}
 	if (balance)
@@ -170,11 +171,11 @@ make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
 static void
 publish(const PgSweepFlowRow *rows, bool balance)
 {
-	PgSweepPlan *plan = &PgSweep->plan;
+	PgSweepPlan *plan = &PgSweepPool->plan;
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		uint64		hand = pgsweep_hand_read(&PgSweep->parts[i]);
+		uint64		hand = pgsweep_hand_read(&PgSweepPool->parts[i]);
 		uint64		moved = hand - plan->base_ticket[i];
 
 		/* half of what was, half of what is */
@@ -190,7 +191,7 @@ publish(const PgSweepFlowRow *rows, bool balance)
 	if (plan->balanced != balance)
 		plan->balanced = balance;
 	if (plan_differs(rows))
-		memcpy(plan->rows, rows, PgSweep->num_partitions * sizeof(PgSweepFlowRow));
+		memcpy(plan->rows, rows, PgSweepPool->num_partitions * sizeof(PgSweepFlowRow));
 }
 
 /*
@@ -202,7 +203,7 @@ count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
 {
 	uint64		sum = 0;
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
 		/* a sum can be short of the one before */
 		totals[i].requests = Max(totals[i].requests, last[i].requests);
@@ -244,10 +245,10 @@ pgsweep_make_plan(void)
 
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
 	sample_evictions(totals);
-	if (balance != PgSweep->plan.balanced ||
-		sum >= (uint64) PGSWEEP_BALANCE_MIN_REQUESTS * PgSweep->num_partitions)
+	if (balance != PgSweepPool->plan.balanced ||
+		sum >= (uint64) PGSWEEP_BALANCE_MIN_REQUESTS * PgSweepPool->num_partitions)
 	{
-		pgsweep_damp_requests(smoothed, requests, PgSweep->num_partitions);
+		pgsweep_damp_requests(smoothed, requests, PgSweepPool->num_partitions);
 		memset(requests, 0, sizeof(requests));
 		make_rows(smoothed, balance, rows);
 		publish(rows, balance);

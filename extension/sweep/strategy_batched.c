@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * batched.c
+ * strategy_batched.c
  *	  Strategy "batched": one hand for the whole pool, taken in leases.
  *
  * After Mlodgenski and Burd, "Batched clock sweep to reduce cross-socket
@@ -20,20 +20,20 @@
 static PgSweepPartition *
 batched_choose(PgSweepSlot *slot, uint32 pinned_run)
 {
-	return &PgSweep->pool;
+	return &PgSweepPool->whole;
 }
 
 static BufferDesc *
 batched_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
-	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweep->pool,
+	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweepPool->whole,
 						batched_choose);
 }
 
 static void
 batched_position(int *hand, uint64 *passes)
 {
-	pgsweep_hand_position(&PgSweep->pool, hand, passes);
+	pgsweep_hand_position(&PgSweepPool->whole, hand, passes);
 }
 
 static bool
@@ -44,13 +44,12 @@ batched_lru_scan(struct WritebackContext *wb_context, bool fresh,
 
 	if (fresh)
 		lru.valid = false;
-	pgsweep_lru_begin(&lru, &PgSweep->pool, recent_alloc);
-	pgsweep_lru_clean(&lru, &PgSweep->pool, wb_context, max_pages, wrote);
-	return pgsweep_lru_end(&lru, &PgSweep->pool);
+	pgsweep_lru_begin(&lru, &PgSweepPool->whole, recent_alloc);
+	pgsweep_lru_clean(&lru, &PgSweepPool->whole, wb_context, max_pages, wrote);
+	return pgsweep_lru_end(&lru, &PgSweepPool->whole);
 }
 
 const PgSweepStrategyRoutine pgsweep_batched_strategy = {
-	.name = "batched",
 	.position = batched_position,
 	.get_victim = batched_get_victim,
 	.lru_scan = batched_lru_scan,

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * partitioned.c
+ * strategy_partitioned.c
  *	  Strategy "partitioned": a hand for each part of the pool, taken in leases.
  *
  * After Vondra, "Adding basic NUMA awareness" (pgsql-hackers, 2025-26):
@@ -107,7 +107,7 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 			home->redirected_out += found;
 			target->redirected_in += found;
 		}
-		if (PgSweep->parts[it->home].node == PgSweep->parts[it->target].node)
+		if (PgSweepPool->parts[it->home].node == PgSweepPool->parts[it->target].node)
 			target->local += found;
 	}
 
@@ -150,11 +150,11 @@ follow_plan(PgSweepItinerary *it, const PgSweepFlowRow *row)
 static inline double
 given_out(uint32 partition)
 {
-	PgSweepPartition *part = &PgSweep->parts[partition];
+	PgSweepPartition *part = &PgSweepPool->parts[partition];
 	int64		ticks = (int64) (pgsweep_hand_read(part) -
-								 PgSweep->plan.base_ticket[partition]);
+								 PgSweepPool->plan.base_ticket[partition]);
 
-	return ticks / ((double) PgSweep->plan.ticks_per_victim[partition] * part->num_buffers);
+	return ticks / ((double) PgSweepPool->plan.ticks_per_victim[partition] * part->num_buffers);
 }
 
 /*
@@ -165,10 +165,10 @@ given_out(uint32 partition)
 static inline bool
 far_since_plan(uint32 partition)
 {
-	PgSweepPartition *part = &PgSweep->parts[partition];
+	PgSweepPartition *part = &PgSweepPool->parts[partition];
 
 	return pgsweep_read_u64(&part->epoch) >
-		PgSweep->plan.base_ticket[partition] >> part->epoch_shift;
+		PgSweepPool->plan.base_ticket[partition] >> part->epoch_shift;
 }
 
 /*
@@ -180,14 +180,14 @@ far_since_plan(uint32 partition)
 static pg_noinline uint32
 hold_back(PgSweepItinerary *it, uint32 partition)
 {
-	uint32		other = it->look_round++ % PgSweep->num_partitions;
+	uint32		other = it->look_round++ % PgSweepPool->num_partitions;
 	double		given = given_out(partition);
 	double		ahead = given - given_out(other);
 
 	if (likely(ahead <= 1.0 / PGSWEEP_AHEAD_DIVISOR))
 		return partition;
 	if (ahead <= given * PGSWEEP_AHEAD_PART &&
-		!TimestampDifferenceExceeds(PgSweep->plan.made_at, GetCurrentTimestamp(),
+		!TimestampDifferenceExceeds(PgSweepPool->plan.made_at, GetCurrentTimestamp(),
 									PGSWEEP_FRESH_PLAN_MS))
 		return partition;
 	return other;
@@ -201,7 +201,7 @@ static PgSweepPartition *
 partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 {
 	PgSweepItinerary *it = &slot->itinerary;
-	const PgSweepPlan *plan = &PgSweep->plan;
+	const PgSweepPlan *plan = &PgSweepPool->plan;
 	uint32		home = pgsweep_home(MyProcNumber);
 	uint32		target;
 
@@ -214,12 +214,12 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 	if (likely(pinned_run < PGSWEEP_PINNED_RUN))
 		it->hops = 0;
 	else
-		target = pgsweep_nth_nearest(home, ++it->hops % PgSweep->num_partitions);
+		target = pgsweep_nth_nearest(home, ++it->hops % PgSweepPool->num_partitions);
 
 	it->home = home;
 	it->target = target;
 	it->noting = true;
-	return &PgSweep->parts[target];
+	return &PgSweepPool->parts[target];
 }
 
 static BufferDesc *
@@ -237,8 +237,8 @@ partitioned_position(int *hand, uint64 *passes)
 {
 	uint64		ticks = 0;
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
-		ticks += pgsweep_hand_read(&PgSweep->parts[i]);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		ticks += pgsweep_hand_read(&PgSweepPool->parts[i]);
 	*hand = (int) (ticks % NBuffers);
 	*passes = ticks / NBuffers;
 }
@@ -258,7 +258,7 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 	static bool initialized = false;
 	static uint32 begin = 0;
 	uint32		wanting[PGSWEEP_MAX_PARTITIONS];
-	uint32		n = PgSweep->num_partitions;
+	uint32		n = PgSweepPool->num_partitions;
 	bool		can_hibernate = true;
 
 	if (!initialized || fresh)
@@ -274,7 +274,7 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 
 	for (uint32 i = 0; i < n; i++)
 	{
-		pgsweep_lru_begin(&lru[i], &PgSweep->parts[i], pgsweep_recent_allocations(i));
+		pgsweep_lru_begin(&lru[i], &PgSweepPool->parts[i], pgsweep_recent_allocations(i));
 		wanting[i] = (begin + i) % n;
 	}
 	begin++;
@@ -290,20 +290,19 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 			uint32		p = wanting[i];
 			int			limit = Min(*wrote + share, max_pages);
 
-			if (pgsweep_lru_clean(&lru[p], &PgSweep->parts[p], wb_context, limit, wrote))
+			if (pgsweep_lru_clean(&lru[p], &PgSweepPool->parts[p], wb_context, limit, wrote))
 				wanting[still++] = p;
 		}
 		left = still;
 	}
 
 	for (uint32 i = 0; i < n; i++)
-		if (!pgsweep_lru_end(&lru[i], &PgSweep->parts[i]))
+		if (!pgsweep_lru_end(&lru[i], &PgSweepPool->parts[i]))
 			can_hibernate = false;
 	return can_hibernate && recent_alloc == 0;
 }
 
 const PgSweepStrategyRoutine pgsweep_partitioned_strategy = {
-	.name = "partitioned",
 	.position = partitioned_position,
 	.get_victim = partitioned_get_victim,
 	.cycle = pgsweep_make_plan,

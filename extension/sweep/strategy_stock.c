@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * stock.c
+ * strategy_stock.c
  *	  Strategy "stock": core's own freelist and clock sweep.
  *
  * Every call is left to core.  It is here to be switched back to, and as the
@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 
 static void
 stock_position(int *hand, uint64 *passes)
@@ -26,6 +26,5 @@ stock_position(int *hand, uint64 *passes)
 }
 
 const PgSweepStrategyRoutine pgsweep_stock_strategy = {
-	.name = "stock",
 	.position = stock_position,
 };

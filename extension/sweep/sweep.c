@@ -1,28 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sweep.c
- *	  The table of strategies, and the routines that core calls.
- *
- * Files of this folder:
- *
- * sweep.h			what a strategy is
- * sweep.c			table and dispatch (this file)
- * stock.c			core's own freelist and clock sweep
- * batched.c		one hand for the pool, taken in leases
- * partitioned.c	a hand for each partition of it
- * auto.c			which of these suits the machine
- * hand.h			the 64-bit ticket hand
- * lease.h			a backend's private batch of tickets, and when it expires
- * batch.h			how large a lease is
- * victim.h			one look at one buffer
- * walk.[ch]		walking leases until there is a victim
- * layout.h			how many partitions, and where they end
- * partitions.[ch]	the partitions, and who is at home in which
- * balance.[ch]		who takes whose requests: pure arithmetic
- * transport.[ch]	which node's excess goes to which other node
- * plan.c			the same on this server's load, in the background writer
- * lru.c			the background writer's scan of one partition
- * free.c			is there a buffer without a page?
+ *	  The feature "sweep": buffer replacement.
  *
  * IDENTIFICATION
  *	  extension/sweep/sweep.c
@@ -31,211 +10,45 @@
  */
 #include "postgres.h"
 
-#include "pgstat.h"
-#include "storage/bufmgr.h"
-#include "sweep/sweep.h"
+#include "feature.h"
+#include "sweep/strategy.h"
 
-const PgSweepStrategyRoutine *const pgsweep_strategies[] = {
-	[PGSWEEP_STOCK] = &pgsweep_stock_strategy,
-	[PGSWEEP_BATCHED] = &pgsweep_batched_strategy,
-	[PGSWEEP_PARTITIONED] = &pgsweep_partitioned_strategy,
-};
-
-const struct config_enum_entry pgsweep_strategy_options[] = {
-	{"stock", PGSWEEP_STOCK, false},
-	{"batched", PGSWEEP_BATCHED, false},
-	{"partitioned", PGSWEEP_PARTITIONED, false},
-	{"auto", PGSWEEP_AUTO, false},
-	{NULL, 0, false}
-};
-
-StaticAssertDecl(lengthof(pgsweep_strategies) == PGSWEEP_NUM_STRATEGIES,
-				 "pgsweep_strategies is out of sync with PgSweepStrategyId");
-StaticAssertDecl(lengthof(pgsweep_strategy_options) == PGSWEEP_NUM_STRATEGIES + 2,
-				 "pgsweep_strategy_options is out of sync with PgSweepStrategyId");
-
-/*
- * In the background writer, the strategy that the present cycle began with.
- * A switch in the middle of a cycle must not change the answer: core's
- * BgBufferSync() would compare the position of one hand with another's.
- * -1 elsewhere.
- */
-static int	cycle_strategy = -1;
-
-/* Set while StrategySyncStart() is to give core's own answers */
-static bool ask_core_only = false;
-
-static BufferDesc *attach_and_get_victim(BufferAccessStrategy strategy,
-										 uint32 *buf_state);
-
-static inline PgSweepStrategyId
-active_strategy(void)
+static const char *
+sweep_conflict(void)
 {
-	return PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweep->active));
-}
+	const BufferReplacementRoutine *installed = GetBufferReplacement();
 
-/*
- * The word is read once, so that one allocation is made by one strategy.  No
- * barrier: a backend that reads the old value makes one more allocation the
- * old way, and all ways keep the rules of the buffer header.
- */
-static BufferDesc *
-pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
-{
-	PgSweepSlot *slot = pgsweep_my_slot;
-	PgSweepStrategyId id;
-	uint64		active;
-
-	if (unlikely(slot == NULL))
-		return attach_and_get_victim(strategy, buf_state);
-
-	active = pgsweep_read_u64(&PgSweep->active);
-	id = PGSWEEP_ACTIVE_ID(active);
-	if (id == PGSWEEP_STOCK)
-	{
-		slot->counters[PGSWEEP_STOCK].allocations++;
-		slot->stock_active = active;
+	if (installed == NULL || installed == &pgsweep_replacement_routine)
 		return NULL;
-	}
-	return pgsweep_strategies[id]->get_victim(slot, buf_state, active);
+	return "another library has replaced buffer replacement already";
 }
 
-/*
- * The first allocation of a process.  Apart, so that the others need no stack
- * frame.
- */
-static pg_noinline BufferDesc *
-attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
+static void
+sweep_install(void)
 {
-	if (pgsweep_attach() == NULL)
-		return NULL;			/* exiting: core can do it */
-	return pgsweep_get_victim(strategy, buf_state);
+	SetBufferReplacement(&pgsweep_replacement_routine);
 }
 
-/*
- * Our strategies need no freelist: a freed buffer has no usage count, so the
- * sweep takes it when it comes by (as in PostgreSQL 19, commit 2c78940527).
- */
-static bool
-pgsweep_free_buffer(BufferDesc *buf)
+static void
+sweep_apply_configuration(void)
 {
-	return active_strategy() != PGSWEEP_STOCK;
+	if (pgsweep_strategy != PgSweepPool->configured)
+		pgsweep_switch(pgsweep_strategy, PGSWEEP_SET_BY_RELOAD);
+	if ((uint32) pgsweep_batch_size != PgSweepPool->batch_configured)
+		pgsweep_set_batch_configured(pgsweep_batch_size);
 }
 
-static bool
-pgsweep_have_free_buffer(bool core_answer)
-{
-	/*
-	 * Core's freelist tells about all free buffers only as long as core's way
-	 * has been the only one since the server started.
-	 */
-	if (pgsweep_read_u64(&PgSweep->active) ==
-		PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, PGSWEEP_STOCK))
-		return core_answer;
-	return pgsweep_find_free_buffer();
-}
-
-/*
- * Allocations are added whatever strategy is active, so that none is lost
- * from pg_stat_bgwriter when it was made before a switch and is reported
- * after it.  (Those made by "stock" are in core's own count.)
- */
-static int
-pgsweep_sync_start(int buf_id, uint32 *complete_passes, uint32 *num_buf_alloc)
-{
-	PgSweepStrategyId id;
-	uint64		passes;
-
-	if (ask_core_only)
-		return buf_id;
-
-	if (num_buf_alloc)
-	{
-		uint64		total = pgsweep_allocations_total();
-
-		*num_buf_alloc += (uint32) (total - PgSweep->allocations_reported);
-		PgSweep->allocations_reported = total;
-	}
-
-	id = cycle_strategy >= 0 ? (PgSweepStrategyId) cycle_strategy : active_strategy();
-	if (id == PGSWEEP_STOCK)
-		return buf_id;
-
-	pgsweep_strategies[id]->position(&buf_id, &passes);
-	if (complete_passes)
-		*complete_passes = (uint32) passes;
-	return buf_id;
-}
-
-static bool
-pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
-{
-	static uint64 last_active = 0;
-	uint64		active;
-	uint32		recent_alloc;
-	bool		fresh;
-	int			wrote = 0;
-
-	/*
-	 * The background writer is the process that applies a changed
-	 * configuration to shared memory, as the checkpointer is for core's own
-	 * shared settings: one process, so that nobody who reads the file later
-	 * can bring an old value back.
-	 */
-	pgsweep_apply_configuration();
-
-	active = pgsweep_read_u64(&PgSweep->active);
-	cycle_strategy = PGSWEEP_ACTIVE_ID(active);
-	fresh = (active != last_active);
-	last_active = active;
-
-	if (pgsweep_strategies[cycle_strategy]->cycle)
-		pgsweep_strategies[cycle_strategy]->cycle();
-
-	if (cycle_strategy == PGSWEEP_STOCK)
-		return false;
-
-	(void) StrategySyncStart(NULL, &recent_alloc);
-	PendingBgWriterStats.buf_alloc += recent_alloc;
-
-	if (bgwriter_lru_maxpages <= 0)
-	{
-		last_active = 0;		/* begin anew when the scan is turned on again */
-		*can_hibernate = true;
-		return true;
-	}
-
-	*can_hibernate =
-		pgsweep_strategies[cycle_strategy]->lru_scan(wb_context, fresh, recent_alloc,
-													 bgwriter_lru_maxpages, &wrote);
-	PendingBgWriterStats.buf_written_clean += wrote;
-	if (wrote >= bgwriter_lru_maxpages)
-		PendingBgWriterStats.maxwritten_clean++;
-	return true;
-}
-
-const BufferReplacementRoutine pgsweep_replacement_routine = {
-	.get_victim = pgsweep_get_victim,
-	.free_buffer = pgsweep_free_buffer,
-	.have_free_buffer = pgsweep_have_free_buffer,
-	.sync_start = pgsweep_sync_start,
-	.lru_pass = pgsweep_lru_pass,
+const PgSweepFeature pgsweep_sweep_feature = {
+	.patch = "sweep-replacement-hooks",
+	.symbol = (const void *) SetBufferReplacement,
+	.define_gucs = pgsweep_define_gucs,
+	.shmem_size = pgsweep_pool_size,
+	.shmem_init = pgsweep_pool_init,
+	.conflict = sweep_conflict,
+	.install = sweep_install,
+	.take_slot = pgsweep_enter_slot,
+	.leave_slot = pgsweep_leave_slot,
+	.apply_configuration = sweep_apply_configuration,
+	.reset = pgsweep_reset_counters,
+	.put_status = pgsweep_put_status,
 };
-
-/*
- * How many ticks core's own hand has made since the server started (modulo
- * 2^32 passes).
- */
-uint64
-pgsweep_core_ticks(void)
-{
-	uint32		passes;
-	int			hand;
-
-	/* Nothing in between can raise an error */
-	ask_core_only = true;
-	hand = StrategySyncStart(&passes, NULL);
-	ask_core_only = false;
-
-	return (uint64) passes * NBuffers + hand;
-}

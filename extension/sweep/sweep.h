@@ -1,13 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * sweep.h
- *	  What a buffer replacement strategy is.
+ *	  Buffer replacement: the state in shared memory, and which process may
+ *	  touch which part of it.
  *
- * To add one: write sweep/NAME.c with one const PgSweepStrategyRoutine, add its
- * id to PgSweepStrategyId (pg_sweep.h), and a row to the two tables in sweep.c.
+ * Files of this folder:
  *
- * A strategy knows buffers and hands.  It knows nothing of SQL, parameters or
- * views, and holds its state in shared memory.
+ * sweep.c			the feature: what pg_sweep.c calls
+ * shmem.c			the shared memory, when it is made
+ * slots.c			a process' part of it
+ * hooks.c			the routines that core calls, and the table of strategies
+ * switch.c			making another strategy active
+ * strategy.h		what a strategy is
+ * strategy_stock.c	core's own freelist and clock sweep
+ * strategy_batched.c	one hand for the pool, taken in leases
+ * strategy_partitioned.c	a hand for each partition of it
+ * auto.c			which of these suits the machine
+ * hand.h			the 64-bit ticket hand
+ * lease.h			a backend's private batch of tickets, and when it expires
+ * batch.h			how large a lease is
+ * victim.h			one look at one buffer
+ * walk.[ch]		walking leases until there is a victim
+ * layout.h			how many partitions, and where they end
+ * partitions.[ch]	the partitions, and which is a process' home
+ * balance.[ch]		which partition takes which requests: pure arithmetic
+ * transport.[ch]	which node's excess goes to which other node
+ * plan.c			the same on this server's load, in the background writer
+ * clean_ahead.c	the background writer's scan of one partition
+ * find_free.c		is there a buffer without a page?
+ * counts.[ch]		adding up what the slots have counted
+ * gucs.c, views.c, views_partitions.c
  *
  * extension/sweep/sweep.h
  *
@@ -16,98 +38,276 @@
 #ifndef PGSWEEP_SWEEP_H
 #define PGSWEEP_SWEEP_H
 
-#include "pg_sweep.h"
-#include "storage/buf_internals.h"
+#include "compat.h"
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+#include "shared.h"
+#include "storage/spin.h"
+#include "sweep/balance.h"
+#include "sweep/hand.h"
+#include "sweep/lease.h"
 #include "utils/guc.h"
 
-typedef struct PgSweepStrategyRoutine
+#pragma GCC visibility push(hidden)
+
+struct PgSweepRow;
+
+/*
+ * The strategies: id and name, in SQL and in pg_sweep.strategy.  The routine is
+ * pgsweep_NAME_strategy.
+ */
+#define PGSWEEP_STRATEGIES(STRATEGY) \
+	STRATEGY(STOCK, stock) \
+	STRATEGY(BATCHED, batched) \
+	STRATEGY(PARTITIONED, partitioned)
+
+/* The number is what shared memory holds */
+#define PGSWEEP_STRATEGY_ID(id, name) PGSWEEP_##id,
+
+typedef enum PgSweepStrategyId
 {
-	/* ---- required ---- */
-
-	const char *name;			/* in SQL and in pg_sweep.strategy */
+	PGSWEEP_STRATEGIES(PGSWEEP_STRATEGY_ID)
 
 	/*
-	 * Where the hand is: buffer id in *hand, passes in *passes.  They never
-	 * go backwards.  Called without locks, in any process.  Must not
-	 * ereport(ERROR).
+	 * Not a strategy but a wish: one of the above, by what the machine is
+	 * (auto.c).  Only pg_sweep.strategy, pg_sweep_set_strategy() and
+	 * PgSweepPool->configured know it.
 	 */
-	void		(*position) (int *hand, uint64 *passes);
+	PGSWEEP_AUTO,
+} PgSweepStrategyId;
 
-	/* ---- all of these but cycle, or none: NULL leaves everything to core ---- */
+#define PGSWEEP_NUM_STRATEGIES	PGSWEEP_AUTO
+
+/*
+ * The active strategy in one word: id in the low byte, and above it a
+ * generation that each switch increments, so that a lease taken before is
+ * known to be out of date even if the same strategy is active again.
+ */
+#define PGSWEEP_ACTIVE(generation, id)	(((uint64) (generation) << 8) | (id))
+#define PGSWEEP_FIRST_GENERATION		1	/* so that zeroed memory is no
+											 * lease */
+#define PGSWEEP_ACTIVE_ID(active)		((PgSweepStrategyId) ((active) & 0xFF))
+#define PGSWEEP_ACTIVE_GENERATION(active)	((active) >> 8)
+
+/*
+ * Event counts of one strategy; all of them only grow.  In a slot they are
+ * written by the slot's owner only, without locked instructions.
+ */
+typedef struct PgSweepCounters
+{
+	uint64		allocations;	/* victims asked for */
+	uint64		failed;			/* of them, those that found none */
+	uint64		evictions;		/* of them, those whose buffer held a page */
+	uint64		usage_taken;	/* looks that took a usage count away */
+	uint64		pinned;			/* looks that found the buffer in use */
+	uint64		lost_races;		/* looks that another process overtook */
+	uint64		leases;			/* leases taken = writes to the hand */
+	uint64		leases_expired; /* leases dropped or cut short */
+	uint64		buffers_expired;	/* buffers in what was dropped */
+} PgSweepCounters;
+
+/*
+ * Buffers looked at: each victim found was, and each look that found none is
+ * counted for what it found instead.
+ */
+static inline uint64
+pgsweep_looked_at(const PgSweepCounters *c)
+{
+	return c->allocations - c->failed + c->usage_taken + c->pinned + c->lost_races;
+}
+
+#define PGSWEEP_NUM_COUNTERS	(sizeof(PgSweepCounters) / sizeof(uint64))
+
+/*
+ * Event counts of one partition by one process, or of one partition by all.
+ * Brought up to date when a lease ends; pgsweep_sum_partitions() adds what the
+ * present lease has given.
+ */
+typedef struct PgSweepPartCounters
+{
+	uint64		requests;		/* by processes that were at home here */
+	uint64		redirected_out; /* of them, those served by another partition */
+	uint64		allocations;	/* victims found here */
+	uint64		redirected_in;	/* of them, for processes at home elsewhere */
+	uint64		local;			/* of allocations, by processes on its node */
+	uint64		evictions;		/* of allocations, the buffer held a page */
+} PgSweepPartCounters;
+
+/*
+ * What a process remembers of "partitioned" between two leases.
+ */
+typedef struct PgSweepItinerary
+{
+	uint32		draw;			/* for flows; low 16 bits are the last number */
+	uint32		look_round;		/* partition to be compared with next */
+	uint32		hops;			/* partitions that this walk has left, because
+								 * all that it found there was pinned */
+	uint32		home;			/* when the lease was taken */
+	uint32		target;			/* partition of the lease */
+	bool		noting;			/* home and target mean something */
+	uint32		version;		/* odd while pgsweep_note_lease() writes */
+
+	/* counters of "partitioned" that PgSweepPartCounters have already */
+	uint64		noted_allocations;
+	uint64		noted_failed;
+	uint64		noted_evictions;
+} PgSweepItinerary;
+
+/*
+ * One process' own lines.  Counters go on growing over all processes that have
+ * had the slot.  base is what they were when the present process came, or at the
+ * last reset if that is newer: the difference is its own share.
+ *
+ * Everything but base is written by the owner only and read by others without
+ * a lock: 64-bit values are written in one piece on every platform that the
+ * server runs these strategies on, and a count that is one event late does not
+ * matter.  base is written by the owner before it becomes PgSweep->owner, and by
+ * a reset under PgSweep->lock; both write what the counters say.
+ */
+typedef struct PgSweepSlot
+{
+	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
+	PgSweepLease lease;
+	PgSweepItinerary itinerary;
+	uint64		stock_active;	/* PgSweepPool->active of its last allocation
+								 * by "stock" */
+	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];
+} PgSweepSlot;
+
+typedef union PgSweepSlotPadded
+{
+	PgSweepSlot slot;
+	char		pad[TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(PgSweepSlot))];
+} PgSweepSlotPadded;
+
+/* How the active strategy was made active */
+typedef enum PgSweepSetBy
+{
+	PGSWEEP_SET_BY_START,
+	PGSWEEP_SET_BY_RELOAD,
+	PGSWEEP_SET_BY_FUNCTION,
+} PgSweepSetBy;
+
+/*
+ * The plan of "partitioned": where the requests of each partition go.  Written
+ * by the background writer, under PgSweep->lock; read by every lease without a
+ * lock.  A process that reads in the middle of a change takes one lease by a
+ * mixture of two plans: any partition is a right place for a lease.
+ */
+typedef struct PgSweepPlan
+{
+	bool		balanced;		/* pg_sweep.balance */
+	TimestampTz made_at;		/* 0 = the one of the start */
+	uint64		base_ticket[PGSWEEP_MAX_PARTITIONS];	/* hands at that time */
+	float		ticks_per_victim[PGSWEEP_MAX_PARTITIONS];	/* up to then; >= 1 */
+	PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
+} PgSweepPlan;
+
+/* How fast a partition gives up pages; see pgsweep_note_evictions() */
+typedef struct PgSweepEvictionRate
+{
+	double		per_second;		/* moving average */
+	double		weight;			/* of the samples in it, up to 1 */
+	uint64		evictions;		/* at the last sample */
+} PgSweepEvictionRate;
+
+typedef struct PgSweepPoolShared
+{
+	/*
+	 * Read by every allocation; written by a switch, and when the number of
+	 * backends that allocate changes.
+	 */
+	pg_atomic_uint64 active;	/* PGSWEEP_ACTIVE(); written under
+								 * PgSweep->lock */
+	pg_atomic_uint32 batch;		/* size of a lease; written under mutex */
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+
+	/* Constant after start */
+	uint32		ncpus;
+	uint32		num_partitions;
+	Size		part_counters_offset;	/* of slot 0's PgSweepPartCounters */
+	Size		part_counters_stride;	/* from one slot's to the next's */
+
+	/* Protected by mutex, which is held for a few instructions only */
+	slock_t		mutex;
+	uint32		nbackends;		/* slots in use */
+	uint32		slots_used;		/* slots beyond have never been used; read
+								 * without the mutex to add up */
+	uint32		batch_configured;	/* pg_sweep.batch_size that batch follows */
+
+	/* Protected by PgSweep->lock */
+	PgSweepStrategyId configured;	/* pg_sweep.strategy as last applied */
+	TimestampTz active_since;
+	char		reason[128];	/* what auto decided by; "" without auto */
+	PgSweepSetBy set_by;
+	NameData	set_by_role;	/* empty unless PGSWEEP_SET_BY_FUNCTION */
+	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];	/* totals at the last
+													 * reset */
+	uint64		core_ticks_base;	/* of core's hand, the same */
+	uint64		switches[PGSWEEP_NUM_STRATEGIES];	/* times made active */
+	int64		active_usec[PGSWEEP_NUM_STRATEGIES];	/* up to active_since or
+														 * stats_reset */
 
 	/*
-	 * Find a victim for the caller, whose slot it is; active is the word that
-	 * made this strategy the active one.  Returns it with the header lock
-	 * held and the state in *buf_state.  Counts in its own slot->counters[].
-	 * Raises "no unpinned buffers available" if that is true of the whole
-	 * pool, holding no lock.
+	 * Allocations that StrategySyncStart() has passed on to its caller.
+	 * Written by the background writer only.
 	 */
-	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
+	uint64		allocations_reported;
 
-	/*
-	 * Called at the start of each cycle of the background writer, in that
-	 * process only, whatever bgwriter_lru_maxpages is.  NULL if there is
-	 * nothing to do.  Must not ereport(ERROR).
-	 */
-	void		(*cycle) (void);
+	/* Of the partitions; protected by PgSweep->lock */
+	PgSweepPartCounters part_base[PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
+	TimestampTz eviction_sample_at;
+	PgSweepEvictionRate eviction_rate[PGSWEEP_MAX_PARTITIONS];
 
-	/*
-	 * One cycle of the background writer's LRU scan, in the background writer
-	 * only.  recent_alloc buffers were allocated since the last cycle (or
-	 * since the last strategy's).  fresh is true in the first cycle after a
-	 * switch: what was remembered of hand and cleaning point is out of date.
-	 * Writes at most max_pages (> 0) buffers; sets *wrote.  Returns true if
-	 * the writer may hibernate.  May ereport(ERROR).
-	 */
-	bool		(*lru_scan) (struct WritebackContext *wb_context, bool fresh,
-							 uint32 recent_alloc, int max_pages, int *wrote);
-} PgSweepStrategyRoutine;
+	/* "batched": the whole pool as one partition */
+	PgSweepPartition whole pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
-/* sweep.c */
-extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
+	/* "partitioned" */
+	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
+	PgSweepPlan plan;
+
+	PgSweepSlotPadded slots[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+} PgSweepPoolShared;
+
+/* shmem.c; NULL unless preloaded into a server that has the patches */
+extern PgSweepPoolShared *PgSweepPool;
+extern Size pgsweep_pool_size(void);
+extern void pgsweep_pool_init(void);
+
+/* slots.c */
+extern PgSweepSlot *pgsweep_my_slot;
+extern union BufferDescPadded *pgsweep_descriptors;
+extern void pgsweep_enter_slot(void);
+extern void pgsweep_leave_slot(void);
+extern uint32 pgsweep_batch_size_in_force(uint32 configured, uint32 nbackends);
+extern void pgsweep_set_batch_configured(uint32 configured);
+extern PgSweepPartCounters *pgsweep_part_counters(const PgSweepSlot *slot);
+
+/* gucs.c */
 extern const struct config_enum_entry pgsweep_strategy_options[];
-extern const BufferReplacementRoutine pgsweep_replacement_routine;
-extern uint64 pgsweep_core_ticks(void);
-
-/* free.c */
-extern bool pgsweep_find_free_buffer(void);
-
-/* lru.c */
-typedef struct PgSweepLruState
-{
-	uint64		prev_hand;		/* ticket of the hand in the last cycle */
-	uint64		next_clean;		/* ticket to go on cleaning from */
-	uint64		alloc_since_move;	/* allocations since the hand moved */
-	double		smoothed_alloc; /* buffers a cycle */
-	double		smoothed_density;	/* buffers looked at per reusable one */
-	bool		valid;			/* the two tickets mean something */
-
-	/* of the present cycle */
-	uint64		start;			/* where cleaning began */
-	uint64		lap;			/* and where it has to end */
-	double		reusable;		/* buffers known to be, ahead of the hand */
-	double		wanted;			/* how many there should be */
-	uint32		found;			/* of reusable, those found in this cycle */
-	bool		idle;			/* nothing allocated and nothing to clean */
-} PgSweepLruState;
-
-/* Core's BgBufferSync() begins with a density of 10, too */
-#define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
-
-extern void pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part,
-							  uint32 recent_alloc);
-extern bool pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
-							  struct WritebackContext *wb_context,
-							  int limit, int *wrote);
-extern bool pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part);
-
-/* the strategies, each in a file of its name */
-extern const PgSweepStrategyRoutine pgsweep_stock_strategy;
-extern const PgSweepStrategyRoutine pgsweep_batched_strategy;
-extern const PgSweepStrategyRoutine pgsweep_partitioned_strategy;
+extern int	pgsweep_strategy;
+extern int	pgsweep_batch_size;
+extern int	pgsweep_partitions;
+extern bool pgsweep_balance;
+extern void pgsweep_define_gucs(void);
+extern const char *pgsweep_strategy_name(PgSweepStrategyId id);
 
 /* auto.c */
 extern PgSweepStrategyId pgsweep_resolve_strategy(PgSweepStrategyId wish,
 												  char *reason, Size size);
+
+/* switch.c */
+extern PgSweepStrategyId pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by);
+
+/* counts.c */
+extern void pgsweep_sum_counters(PgSweepCounters *totals);
+extern uint64 pgsweep_allocations_total(void);
+extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
+extern void pgsweep_reset_counters(void);
+
+/* views.c */
+extern void pgsweep_put_status(struct PgSweepRow *row);
+
+#pragma GCC visibility pop
 
 #endif							/* PGSWEEP_SWEEP_H */

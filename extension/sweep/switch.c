@@ -23,10 +23,8 @@
  */
 #include "postgres.h"
 
-#include "lwlock/lwlock.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -39,7 +37,7 @@
 PgSweepStrategyId
 pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 {
-	char		reason[sizeof(PgSweep->reason)];
+	char		reason[sizeof(PgSweepPool->reason)];
 	PgSweepStrategyId to = pgsweep_resolve_strategy(wish, reason, sizeof(reason));
 	char	   *role = NULL;
 	uint64		active;
@@ -51,24 +49,24 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
 
-	active = pgsweep_read_u64(&PgSweep->active);
+	active = pgsweep_read_u64(&PgSweepPool->active);
 	from = PGSWEEP_ACTIVE_ID(active);
 	if (by == PGSWEEP_SET_BY_RELOAD)
-		PgSweep->configured = wish;
-	strlcpy(PgSweep->reason, reason, sizeof(PgSweep->reason));
+		PgSweepPool->configured = wish;
+	strlcpy(PgSweepPool->reason, reason, sizeof(PgSweepPool->reason));
 
 	if (to != from)
 	{
 		TimestampTz now = GetCurrentTimestamp();
 
-		PgSweep->active_usec[from] +=
-			now - Max(PgSweep->active_since, PgSweep->stats_reset);
-		PgSweep->active_since = now;
-		PgSweep->switches[to]++;
-		PgSweep->set_by = by;
-		namestrcpy(&PgSweep->set_by_role, role ? role : "");
+		PgSweepPool->active_usec[from] +=
+			now - Max(PgSweepPool->active_since, PgSweep->stats_reset);
+		PgSweepPool->active_since = now;
+		PgSweepPool->switches[to]++;
+		PgSweepPool->set_by = by;
+		namestrcpy(&PgSweepPool->set_by_role, role ? role : "");
 
-		pg_atomic_write_u64(&PgSweep->active,
+		pg_atomic_write_u64(&PgSweepPool->active,
 							PGSWEEP_ACTIVE(PGSWEEP_ACTIVE_GENERATION(active) + 1, to));
 	}
 
@@ -85,22 +83,7 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 	if (to != from)
 		ereport(DEBUG1,
 				(errmsg_internal("pg_sweep: strategy \"%s\" is active, was \"%s\"",
-								 pgsweep_strategies[to]->name,
-								 pgsweep_strategies[from]->name)));
+								 pgsweep_strategy_name(to),
+								 pgsweep_strategy_name(from))));
 	return from;
-}
-
-/*
- * Bring shared memory up to the parameters of this process, if those have
- * changed since they were applied last.  Only the background writer calls
- * this, so that it needs no lock to see that nothing has changed.
- */
-void
-pgsweep_apply_configuration(void)
-{
-	if (pgsweep_strategy != PgSweep->configured)
-		pgsweep_switch(pgsweep_strategy, PGSWEEP_SET_BY_RELOAD);
-	if ((uint32) pgsweep_batch_size != PgSweep->batch_configured)
-		pgsweep_set_batch_configured(pgsweep_batch_size);
-	pgsweep_lwlock_apply_configuration();
 }

@@ -3,7 +3,7 @@
  * views_partitions.c
  *	  SQL functions that show partitions, NUMA nodes and the balance of both.
  *
- * They show what is in shared memory.  What asks the kernel is in views_numa.c.
+ * They show what is in shared memory.  What asks the kernel is in numa/views.c.
  * Without pg_sweep in the server they return no rows.
  *
  * IDENTIFICATION
@@ -15,23 +15,17 @@
 
 #include <math.h>
 
+#include "feature.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "pg_sweep.h"
-#include "sweep/partitions.h"
+#include "numa/pool.h"
+#include "numa/topology.h"
 #include "sql.h"
+#include "sweep/partitions.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_partitions);
 PG_FUNCTION_INFO_V1(pg_sweep_get_nodes);
 PG_FUNCTION_INFO_V1(pg_sweep_get_flows);
-
-static void
-store_row(FunctionCallInfo fcinfo, Row *row)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->nulls);
-}
 
 /*
  * to += from - base.  A sum can be short of an earlier one, and so of the base
@@ -52,11 +46,17 @@ add_since(PgSweepPartCounters *to, const PgSweepPartCounters *from,
 static int
 kernel_node(uint32 partition)
 {
-	return pgsweep_numa_topology.node_id[PgSweep->parts[partition].node];
+	return pgsweep_numa_topology.node_id[PgSweepPool->parts[partition].node];
+}
+
+static int
+distance_between(uint32 a, uint32 b)
+{
+	return pgsweep_numa_topology.distance[PgSweepPool->parts[a].node][PgSweepPool->parts[b].node];
 }
 
 /*
- * Behind view pg_sweep_partitions; a row a partition.
+ * Behind view pg_sweep_partitions; one row per partition.
  */
 Datum
 pg_sweep_get_partitions(PG_FUNCTION_ARGS)
@@ -72,17 +72,17 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
 	pgsweep_sum_partitions(totals);
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		add_since(&since[i], &totals[i], &PgSweep->part_base[i]);
+		add_since(&since[i], &totals[i], &PgSweepPool->part_base[i]);
 		life[i] = pgsweep_life_expectancy(i, totals[i].evictions, now);
 	}
 	LWLockRelease(PgSweep->lock);
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		PgSweepPartition *part = &PgSweep->parts[i];
-		Row			row = {0};
+		PgSweepPartition *part = &PgSweepPool->parts[i];
+		PgSweepRow	row = {0};
 		int			hand;
 		uint64		passes;
 
@@ -103,7 +103,7 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 			put_null(&row);
 		else
 			put_interval(&row, (int64) (life[i] * USECS_PER_SEC));
-		store_row(fcinfo, &row);
+		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;
 }
@@ -112,35 +112,37 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
  * One node of pg_sweep_nodes: what its partitions have counted.
  */
 static void
-put_node(Row *row, uint32 node, const PgSweepPartCounters *since)
+put_node(PgSweepRow *row, uint32 node, const PgSweepPartCounters *since)
 {
 	PgSweepPartCounters sum = {0};
 	static const PgSweepPartCounters zero = {0};
 	uint32		partitions = 0;
 	uint64		buffers = 0;
+	uint64		resident;
+	TimestampTz resident_at = pgsweep_numa_resident_buffers(node, &resident);
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		if (PgSweep->parts[i].node != node)
+		if (PgSweepPool->parts[i].node != node)
 			continue;
 		add_since(&sum, &since[i], &zero);
 		partitions++;
-		buffers += PgSweep->parts[i].num_buffers;
+		buffers += PgSweepPool->parts[i].num_buffers;
 	}
 
 	put(row, Int32GetDatum(pgsweep_numa_topology.node_id[node]));
 	put(row, Int32GetDatum(pgsweep_numa_topology.node_cpus[node]));
 	put(row, Int32GetDatum(partitions));
 	put_int8(row, buffers);
-	if (PgSweep->resident_at == 0)
+	if (resident_at == 0)
 	{
 		put_null(row);
 		put_null(row);
 	}
 	else
 	{
-		put_int8(row, PgSweep->resident_buffers[node]);
-		put(row, TimestampTzGetDatum(PgSweep->resident_at));
+		put_int8(row, resident);
+		put(row, TimestampTzGetDatum(resident_at));
 	}
 	put_int8(row, sum.requests);
 	put_int8(row, sum.allocations);
@@ -148,14 +150,14 @@ put_node(Row *row, uint32 node, const PgSweepPartCounters *since)
 }
 
 /*
- * Behind view pg_sweep_nodes; a row a node.
+ * Behind view pg_sweep_nodes; one row per node.
  */
 Datum
 pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 {
 	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
 	PgSweepPartCounters since[PGSWEEP_MAX_PARTITIONS] = {0};
-	Row			rows[PGSWEEP_NUMA_MAX_NODES] = {0};
+	PgSweepRow	rows[PGSWEEP_NUMA_MAX_NODES] = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
@@ -163,20 +165,20 @@ pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
 	pgsweep_sum_partitions(totals);
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
-		add_since(&since[i], &totals[i], &PgSweep->part_base[i]);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		add_since(&since[i], &totals[i], &PgSweepPool->part_base[i]);
 	for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
 		put_node(&rows[i], i, since);
 	LWLockRelease(PgSweep->lock);
 
 	for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
-		store_row(fcinfo, &rows[i]);
+		pgsweep_store_row(fcinfo, &rows[i]);
 	return (Datum) 0;
 }
 
 /*
- * Behind view pg_sweep_flows; a row for each partition and each that takes some
- * of its requests.
+ * Behind view pg_sweep_flows; one row per partition and each that takes
+ * some of its requests.
  */
 Datum
 pg_sweep_get_flows(PG_FUNCTION_ARGS)
@@ -188,10 +190,10 @@ pg_sweep_get_flows(PG_FUNCTION_ARGS)
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
 		return (Datum) 0;
 
-	n = PgSweep->num_partitions;
+	n = PgSweepPool->num_partitions;
 	rows = palloc(n * sizeof(PgSweepFlowRow));
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
-	memcpy(rows, PgSweep->plan.rows, n * sizeof(PgSweepFlowRow));
+	memcpy(rows, PgSweepPool->plan.rows, n * sizeof(PgSweepFlowRow));
 	LWLockRelease(PgSweep->lock);
 
 	for (uint32 i = 0; i < n; i++)
@@ -201,15 +203,15 @@ pg_sweep_get_flows(PG_FUNCTION_ARGS)
 		for (uint32 k = 0; k < rows[i].n; k++)
 		{
 			uint32		target = rows[i].target[k];
-			Row			row = {0};
+			PgSweepRow	row = {0};
 
 			put(&row, Int32GetDatum(i));
 			put(&row, Int32GetDatum(target));
 			put(&row, Int32GetDatum(kernel_node(i)));
 			put(&row, Int32GetDatum(kernel_node(target)));
 			put(&row, Float8GetDatum((double) (rows[i].upto[k] - before) / PGSWEEP_FLOW_UNIT));
-			put(&row, Int32GetDatum(pgsweep_numa_topology.distance[PgSweep->parts[i].node][PgSweep->parts[target].node]));
-			store_row(fcinfo, &row);
+			put(&row, Int32GetDatum(distance_between(i, target)));
+			pgsweep_store_row(fcinfo, &row);
 			before = rows[i].upto[k];
 		}
 	}

@@ -83,7 +83,7 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 {
 	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
 	PgSweepLease lease = slot->lease;
-	uint32		batch = pg_atomic_read_u32(&PgSweep->batch);
+	uint32		batch = pg_atomic_read_u32(&PgSweepPool->batch);
 	uint32		expired = pgsweep_lease_expire(&lease, active, batch);
 	uint32		pinned_run = 0;
 	BufferDesc *buf;

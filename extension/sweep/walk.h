@@ -20,7 +20,7 @@
 #ifndef PGSWEEP_WALK_H
 #define PGSWEEP_WALK_H
 
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 #include "sweep/victim.h"
 
 /*
@@ -65,7 +65,7 @@ pgsweep_descriptor(uint32 id)
 }
 
 /*
- * Find a victim for a strategy's get_victim, whose contract is in sweep.h; id is
+ * Find a victim for a strategy's get_victim, whose contract is in strategy.h; id is
  * the strategy's own.  part is the partition of the lease, if that has tickets
  * left, else anything.
  *
@@ -85,7 +85,7 @@ pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 	count->allocations++;
 
 	if (likely(pgsweep_lease_good(lease, part, active,
-								  pg_atomic_read_u32(&PgSweep->batch))))
+								  pg_atomic_read_u32(&PgSweepPool->batch))))
 	{
 		BufferDesc *buf = pgsweep_descriptor(pgsweep_lease_peek(lease));
 		uint32		state = pg_atomic_read_u32(&buf->state);

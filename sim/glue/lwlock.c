@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "glue/sim_lwlock.h"
-#include "pg_sweep.h"
+#include "lwlock/lwlock.h"
 #include "storage/pg_sema.h"
 #include "storage/proc.h"
 #include "storage/spin.h"
@@ -172,13 +172,13 @@ sim_lwlock(const char *region, int tranche)
 void
 sim_lwlock_setup(PgSweepLwlockPolicyId policy, int nprocs)
 {
-	Size		slots = offsetof(PgSweepShared, slots) + nprocs * sizeof(PgSweepSlotPadded);
-	Size		waits = offsetof(PgSweepLwlockShared, slots) +
-		nprocs * sizeof(PgSweepLwlockSlotPadded);
-
-	if (PgSweep == NULL)
-		PgSweep = sim_shared_alloc("sweep", slots, PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
-	PgSweepLwlock = sim_shared_alloc("lwlock", waits, PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
+	PgSweepLwlock = sim_shared_alloc("lwlock", sizeof(PgSweepLwlockShared),
+									 PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
+	PgSweepLwlock->slots = sim_shared_alloc("lwlock",
+											nprocs * sizeof(PgSweepLwlockSlotPadded),
+											PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
+	PgSweepLwlock->has_waited = sim_shared_alloc("lwlock", nprocs * sizeof(bool),
+												 PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
 	PgSweepLwlock->default_policy = policy;
 	memset(PgSweepLwlock->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, PGSWEEP_LWLOCK_NUM_TRANCHES);
 	PgSweepLwlock->num_slots = nprocs;

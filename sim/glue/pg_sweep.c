@@ -10,16 +10,17 @@
  */
 #include "postgres.h"
 
+#include "feature.h"
 #include "glue/glue.h"
-#include "lwlock/lwlock.h"
 #include "miscadmin.h"
+#include "numa/pool.h"
+#include "numa/topology.h"
 #include "restated/core.h"
-#include "ring/ring.h"
 #include "storage/proc.h"
 #include "sweep/partitions.h"
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 
-/* ---- parameters, as guc.c has them ---- */
+/* ---- parameters, as gucs.c has them ---- */
 
 SIM_COMMON int pgsweep_strategy = PGSWEEP_STOCK;
 SIM_COMMON int pgsweep_batch_size = 0;
@@ -87,26 +88,16 @@ make_topology(void)
 
 /* ---- other files of the extension ---- */
 
-bool
-pgsweep_has_lwlock_wait(void)
-{
-	return false;
-}
+static const PgSweepFeature sweep_feature = {
+	.works_without_patch = true,
+	.take_slot = pgsweep_enter_slot,
+	.leave_slot = pgsweep_leave_slot,
+};
 
-bool
-pgsweep_has_private_refcount(void)
-{
-	return false;
-}
-
-bool
-pgsweep_has_ring_flush(void)
-{
-	return false;
-}
+const PgSweepFeature *const pgsweep_features[] = {&sweep_feature, NULL};
 
 void
-pgsweep_pins_show(void)
+pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool used)
 {
 }
 
@@ -124,22 +115,22 @@ StrategyEmptyFreelist(void)
 static void
 name_regions(void)
 {
-	Size		stride = PgSweep->part_counters_stride;
-	char	   *counters = (char *) PgSweep + PgSweep->part_counters_offset;
+	Size		stride = PgSweepPool->part_counters_stride;
+	char	   *counters = (char *) PgSweepPool + PgSweepPool->part_counters_offset;
 
-	sim_region_name("read_mostly", PgSweep, offsetof(PgSweepShared, lock));
-	sim_region_name("partitions", PgSweep->parts, sizeof(PgSweep->parts));
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
-		sim_region_name("hands", &PgSweep->parts[i].hand, sizeof(PgSweepHand));
-	sim_region_name("partitions", &PgSweep->pool, sizeof(PgSweep->pool));
-	sim_region_name("hands", &PgSweep->pool.hand, sizeof(PgSweepHand));
-	sim_region_name("plan", (void *) TYPEALIGN(SIM_CACHE_LINE, &PgSweep->plan),
-					TYPEALIGN_DOWN(SIM_CACHE_LINE, sizeof(PgSweep->plan)));
-	sim_region_name("slots", PgSweep->slots, counters - (char *) PgSweep->slots);
+	sim_region_name("read_mostly", PgSweepPool, offsetof(PgSweepPoolShared, ncpus));
+	sim_region_name("partitions", PgSweepPool->parts, sizeof(PgSweepPool->parts));
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		sim_region_name("hands", &PgSweepPool->parts[i].hand, sizeof(PgSweepHand));
+	sim_region_name("partitions", &PgSweepPool->whole, sizeof(PgSweepPool->whole));
+	sim_region_name("hands", &PgSweepPool->whole.hand, sizeof(PgSweepHand));
+	sim_region_name("plan", (void *) TYPEALIGN(SIM_CACHE_LINE, &PgSweepPool->plan),
+					TYPEALIGN_DOWN(SIM_CACHE_LINE, sizeof(PgSweepPool->plan)));
+	sim_region_name("slots", PgSweepPool->slots, counters - (char *) PgSweepPool->slots);
 	sim_region_name("part_counters", counters, PgSweep->num_slots * stride);
 	for (int i = 0; i < sim_backends(); i++)
 	{
-		sim_region_owner(&PgSweep->slots[i], sizeof(PgSweepSlotPadded), i);
+		sim_region_owner(&PgSweepPool->slots[i], sizeof(PgSweepSlotPadded), i);
 		sim_region_owner(counters + i * stride, stride, i);
 	}
 }
@@ -153,7 +144,8 @@ setup(PgSweepStrategyId id)
 	pgsweep_balance = sim_config_int("balance", 0, 1, 1);
 	make_topology();
 	restated_setup();
-	pgsweep_shmem_init();
+	pgsweep_pool_init();
+	pgsweep_shared_init();
 	name_regions();
 }
 
@@ -203,14 +195,14 @@ report_partitions(void)
 	uint64		local = 0;
 	uint64		most = 0;
 
-	for (uint32 i = 0; i < PgSweep->num_partitions; i++)
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
 		uint64		allocations = 0;
 
 		for (uint32 slot = 0; slot < PgSweep->num_slots; slot++)
 		{
 			const PgSweepPartCounters *count =
-				&pgsweep_part_counters(&PgSweep->slots[slot].slot)[i];
+				&pgsweep_part_counters(&PgSweepPool->slots[slot].slot)[i];
 
 			allocations += count->allocations;
 			local += count->local;
@@ -218,9 +210,9 @@ report_partitions(void)
 		sum += allocations;
 		most = Max(most, allocations);
 	}
-	sim_result("partitions", PgSweep->num_partitions);
+	sim_result("partitions", PgSweepPool->num_partitions);
 	sim_result("local_percent", sum ? 100.0 * local / sum : 0);
-	sim_result("busiest_partition", sum ? (double) most * PgSweep->num_partitions / sum : 0);
+	sim_result("busiest_partition", sum ? (double) most * PgSweepPool->num_partitions / sum : 0);
 }
 
 const SimStrategy sim_strategy_batched = {

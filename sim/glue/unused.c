@@ -12,7 +12,8 @@
 #include "postgres.h"
 
 #include "lwlock/lwlock.h"
-#include "pg_sweep.h"
+#include "feature.h"
+#include "lwlock/lwlock.h"
 #include "pgstat.h"
 #include "postmaster/bgwriter.h"
 #include "ring/ring.h"
@@ -32,11 +33,3 @@ SIM_COMMON WEAK PgSweepLwlockShared *PgSweepLwlock = NULL;
 
 UNUSED(int, StrategySyncStart, (uint32 *complete_passes, uint32 *num_buf_alloc))
 UNUSED(void, pgsweep_apply_configuration, (void))
-UNUSED(Size, pgsweep_lwlock_shmem_size, (uint32 num_slots))
-UNUSED(void, pgsweep_lwlock_shmem_init, (PgSweepLwlockShared *shared, uint32 num_slots))
-UNUSED(void, pgsweep_lwlock_reset, (void))
-UNUSED(Size, pgsweep_pins_shmem_size, (uint32 num_slots))
-UNUSED(void, pgsweep_pins_shmem_init, (uint32 num_slots))
-UNUSED(Size, pgsweep_ring_shmem_size, (void))
-UNUSED(void, pgsweep_ring_shmem_init, (void))
-UNUSED(void, pgsweep_ring_reset_counts, (void))

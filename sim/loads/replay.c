@@ -24,8 +24,8 @@
  */
 #include "postgres.h"
 
-#include "pg_sweep.h"
 #include "restated/core.h"
+#include "sweep/sweep.h"
 
 #define RECORD_MAGIC	"swrec\0\0\1"
 #define MAX_RECORDED	(1 << 20)
@@ -141,13 +141,13 @@ restore_hand(void)
 }
 
 /*
- * A partition's address in our PgSweep, for one in the server's.
+ * A partition's address in our PgSweepPool, for one in the server's.
  */
 static PgSweepPartition *
 relocate(const PgSweepPartition *part, uint64 base)
 {
 	return part == NULL ? NULL :
-		(PgSweepPartition *) ((char *) PgSweep + ((uint64) (uintptr_t) part - base));
+		(PgSweepPartition *) ((char *) PgSweepPool + ((uint64) (uintptr_t) part - base));
 }
 
 /*
@@ -158,27 +158,28 @@ static void
 restore_sweep(void)
 {
 	const PieceHeader *piece;
-	const PgSweepShared *from = find_piece("pg_sweep", &piece);
+	const PgSweepPoolShared *from = find_piece("pg_sweep", &piece);
 	PgSweepSlot *slot = pgsweep_my_slot;
 
-	if (from == NULL || (uint32) record.header->procno >= from->num_slots)
+	if (from == NULL || offsetof(PgSweepPoolShared, slots[record.header->procno + 1]) >
+		from->part_counters_offset)
 		sim_fail("load.state: the server did not run pg_sweep");
-	if (from->num_partitions != PgSweep->num_partitions)
+	if (from->num_partitions != PgSweepPool->num_partitions)
 		sim_fail("load.state: the server had %u partitions, not %u",
-				 from->num_partitions, PgSweep->num_partitions);
+				 from->num_partitions, PgSweepPool->num_partitions);
 
 	*slot = from->slots[record.header->procno].slot;
 	slot->lease.part = relocate(slot->lease.part, piece->address);
-	PgSweep->pool = from->pool;
+	PgSweepPool->whole = from->whole;
 	for (uint32 i = 0; i < from->num_partitions; i++)
 	{
-		if (from->parts[i].node != PgSweep->parts[i].node)
+		if (from->parts[i].node != PgSweepPool->parts[i].node)
 			sim_fail("load.state: partition %u was on node %u", i, from->parts[i].node);
-		PgSweep->parts[i] = from->parts[i];
+		PgSweepPool->parts[i] = from->parts[i];
 	}
-	PgSweep->plan = from->plan;
-	pg_atomic_write_u32(&PgSweep->batch, pg_atomic_read_u32((pg_atomic_uint32 *) &from->batch));
-	pg_atomic_write_u64(&PgSweep->active, pg_atomic_read_u64((pg_atomic_uint64 *) &from->active));
+	PgSweepPool->plan = from->plan;
+	pg_atomic_write_u32(&PgSweepPool->batch, pg_atomic_read_u32((pg_atomic_uint32 *) &from->batch));
+	pg_atomic_write_u64(&PgSweepPool->active, pg_atomic_read_u64((pg_atomic_uint64 *) &from->active));
 }
 
 /*
@@ -197,7 +198,7 @@ replay(void *arg)
 
 	if (PgSweep != NULL)
 	{
-		(void) pgsweep_attach();
+		(void) pgsweep_take_slot();
 		restore_sweep();
 	}
 
@@ -254,9 +255,9 @@ static void
 report_layout(void)
 {
 	const PieceHeader *piece;
-	const PgSweepShared *from = find_piece("pg_sweep", &piece);
-	Size		slots = offsetof(PgSweepShared, slots);
-	char	   *base = (char *) PgSweep;
+	const PgSweepPoolShared *from = find_piece("pg_sweep", &piece);
+	Size		slots = offsetof(PgSweepPoolShared, slots);
+	char	   *base = (char *) PgSweepPool;
 	Size		start = 0;
 
 	for (Size at = SIM_CACHE_LINE; at < slots; at += SIM_CACHE_LINE)
@@ -267,7 +268,7 @@ report_layout(void)
 		}
 	report_part(base + start, start, slots);
 	report_part(base + slots, slots, from->part_counters_offset);
-	report_part(base + PgSweep->part_counters_offset, from->part_counters_offset, piece->size);
+	report_part(base + PgSweepPool->part_counters_offset, from->part_counters_offset, piece->size);
 }
 
 static void

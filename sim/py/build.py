@@ -30,15 +30,15 @@ from bench.lib import paths  # noqa: E402
 from bench.lib.paths import BenchError  # noqa: E402
 
 EXTENSION = ROOT / "extension"
-EXTENSION_FILES = ("lwlock/counts.c", "lwlock/policy_lockless.c",
-                   "lwlock/policy_lockless_spin.c", "lwlock/lwlock.c",
-                   "lwlock/queue.c", "lwlock/policy_spin.c", "lwlock/policy_stock.c",
-                   "lwlock/tries.c",
-                   "sweep/strategy_auto.c", "sweep/balance.c", "sweep/strategy_batched.c",
-                   "sweep/free.c", "sweep/lru.c", "sweep/strategy_partitioned.c",
-                   "sweep/partitions.c", "sweep/plan.c", "sweep/strategy_stock.c",
-                   "sweep/sweep.c", "sweep/transport.c", "sweep/walk.c",
-                   "shmem.c", "slot.c", "stats.c")
+EXTENSION_FILES = (
+    "slot.c",
+    *(f"lwlock/{name}.c" for name in (
+        "counts", "hooks", "policy_lockless", "policy_lockless_spin",
+        "policy_spin", "policy_stock", "queue", "tries")),
+    *(f"sweep/{name}.c" for name in (
+        "auto", "balance", "clean_ahead", "counts", "find_free", "hooks",
+        "partitions", "plan", "shmem", "slots", "strategy_batched",
+        "strategy_partitioned", "strategy_stock", "transport", "walk")))
 # Files of the server that are played as they are.
 SERVER_FILES = ("src/backend/storage/buffer/buf_table.c",
                 "src/backend/storage/lmgr/lwlock.c",

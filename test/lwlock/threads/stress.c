@@ -19,14 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pg_sweep.h"
 #include "storage/lwlock_queue.h"
 
 #undef clock_gettime
 
 extern const LWLockWaitRoutine *LWLockWait_of[];	/* as per_backend makes it */
 extern PGPROC harness_procs[];
-extern PgSweepSlotPadded harness_slots[];
 extern void harness_stubs_init(void);
 
 typedef enum HarnessOp

@@ -10,12 +10,9 @@
  */
 #include "shim.h"
 
-#include "pg_sweep.h"
-
 PGPROC		harness_procs[HARNESS_MAX_BACKENDS];
 static PROC_HDR proc_global;
 PROC_HDR   *ProcGlobal = &proc_global;
-PgSweepShared *PgSweep;
 
 static uint32 wait_event;
 uint32	   *my_wait_event_info = &wait_event;
@@ -31,7 +28,6 @@ extern void harness_stubs_init(void);
 void
 harness_stubs_init(void)
 {
-	Size		slots = HARNESS_MAX_BACKENDS * sizeof(PgSweepSlotPadded);
 	Size		waits = HARNESS_MAX_BACKENDS * sizeof(PgSweepLwlockSlotPadded);
 
 	proc_global.allProcs = harness_procs;
@@ -39,11 +35,13 @@ harness_stubs_init(void)
 	for (int i = 0; i < HARNESS_MAX_BACKENDS; i++)
 		harness_my_proc[i] = &harness_procs[i];
 
-	PgSweep = calloc(1, TYPEALIGN(4096, sizeof(PgSweepShared) + slots));
-	PgSweepLwlock = aligned_alloc(4096, TYPEALIGN(4096, sizeof(PgSweepLwlockShared) + waits));
-	if (PgSweep == NULL || PgSweepLwlock == NULL)
+	PgSweepLwlock = calloc(1, sizeof(PgSweepLwlockShared));
+	if (PgSweepLwlock == NULL)
 		abort();
-	memset(PgSweepLwlock, 0, sizeof(PgSweepLwlockShared) + waits);
+	PgSweepLwlock->slots = aligned_alloc(4096, TYPEALIGN(4096, waits));
+	PgSweepLwlock->has_waited = calloc(HARNESS_MAX_BACKENDS, sizeof(bool));
+	if (PgSweepLwlock->slots == NULL || PgSweepLwlock->has_waited == NULL)
+		abort();
 	PgSweepLwlock->num_slots = HARNESS_MAX_BACKENDS;
 }
 

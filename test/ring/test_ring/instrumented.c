@@ -3,7 +3,7 @@
  * instrumented.c
  *	  A copy of pg_sweep's laps through rings, with places to stop at.
  *
- * The code is the extension's own, extension/ring/ring.c and run.c; what it calls
+ * The code is the extension's own, extension/ring/lap.c and run.c; what it calls
  * to pin, to lock, to begin I/O and to write is looked at first.  A session
  * can put the copy in the place of the extension's; other processes are not
  * concerned.
@@ -21,7 +21,6 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "pg_sweep.h"
 #include "portability/instr_time.h"
 #include "ring/ring.h"
 #include "storage/bufpage.h"
@@ -88,13 +87,15 @@ stop(StopPlace place, BlockNumber block)
 #define smgrwritev(reln, fork, first, pages, n, skip_fsync) \
 	(stop(STOP_WRITE, first), smgrwritev(reln, fork, first, pages, n, skip_fsync))
 
-#include "ring/ring.c"
+#include "ring/lap.c"
 #include "ring/run.c"
 
 #undef PinBufferToWrite
 #undef LWLockConditionalAcquire
 #undef StartBufferIO
 #undef smgrwritev
+
+bool		pgsweep_ring_eager_flush;	/* in the place of ring/gucs.c */
 
 /*
  * In the place of ring/counts.c

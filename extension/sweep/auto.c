@@ -7,12 +7,13 @@
  * changes pg_sweep.strategy, and by pg_sweep_set_strategy('auto').
  *
  * IDENTIFICATION
- *	  extension/sweep/strategy_auto.c
+ *	  extension/sweep/auto.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "numa/topology.h"
 #include "sweep/sweep.h"
 
 /*
@@ -31,13 +32,13 @@ PgSweepStrategyId
 pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
 {
 	uint32		nnodes = pgsweep_numa_topology.nnodes;
-	uint32		ncpus = PgSweep->ncpus;
+	uint32		ncpus = PgSweepPool->ncpus;
 
 	reason[0] = '\0';
 	if (wish != PGSWEEP_AUTO)
 		return wish;
 
-	if (PgSweep->num_partitions == 1)
+	if (PgSweepPool->num_partitions == 1)
 	{
 		snprintf(reason, size, "batched: there is only one partition");
 		return PGSWEEP_BATCHED;
@@ -45,7 +46,7 @@ pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
 	if (nnodes > 1)
 	{
 		snprintf(reason, size, "partitioned: %u NUMA nodes%s", nnodes,
-				 pgsweep_numa_topology.faked ? " (not real)" : "");
+				 pgsweep_numa_topology.emulated ? " (not real)" : "");
 		return PGSWEEP_PARTITIONED;
 	}
 	if (ncpus > PGSWEEP_AUTO_ONE_HAND_CPUS)

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lru.c
+ * clean_ahead.c
  *	  The background writer's scan of one partition, ahead of its hand.
  *
  * In three steps, so that several partitions can share the pages that may be
@@ -13,14 +13,14 @@
  * ticket for both makes "how far ahead" a subtraction.
  *
  * The hand runs ahead of the buffers really looked at by what is leased
- * (batch.h); the writer counts from the hand.  And the hand moves by whole leases: on an idle server it stands still for many
- * allocations and then jumps.  So the density of reusable buffers is sampled
+ * (batch.h); the writer counts from the hand.  And the hand moves by whole
+ * leases: on an idle server it stands still for many allocations and then jumps.  So the density of reusable buffers is sampled
  * over the time between two moves, however many cycles that is.  It is the
  * density in terms of the hand: what leases drop counts as passed over, because
  * the hand will pass over as much of what lies ahead.
  *
  * IDENTIFICATION
- *	  extension/sweep/lru.c
+ *	  extension/sweep/clean_ahead.c
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,7 @@
 
 #include "postmaster/bgwriter.h"
 #include "storage/bufmgr.h"
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 
 /*
  * Moving averages look back 16 cycles, and an idle server's whole pool is

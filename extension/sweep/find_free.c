@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * free.c
+ * find_free.c
  *	  Is there a buffer that holds no page?
  *
  * Core answers from its freelist.  Our strategies do not keep one, so look at
@@ -9,14 +9,14 @@
  * all its questions together cost about one walk over the descriptors.
  *
  * IDENTIFICATION
- *	  extension/sweep/free.c
+ *	  extension/sweep/find_free.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
-#include "sweep/sweep.h"
+#include "sweep/strategy.h"
 
 /*
  * Plain reads of the state: the answer is a hint, stale as soon as it is given.

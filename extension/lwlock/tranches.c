@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * settings.c
+ * tranches.c
  *	  Which tranche of LWLocks has which waiting policy.
  *
  * A byte a tranche in shared memory, and one for those without a policy of their
@@ -12,47 +12,18 @@
  * allocated later is not meant: it has the default.
  *
  * IDENTIFICATION
- *	  extension/lwlock/policies.c
+ *	  extension/lwlock/tranches.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "lwlock/lwlock.h"
-#include "pg_sweep.h"
+#include "shared.h"
 #include "utils/wait_event.h"
 
 /* What core calls tranches that this process has no name of */
 #define UNKNOWN_TRANCHE		"extension"
-
-/*
- * A slot for each process that may wait.
- */
-Size
-pgsweep_lwlock_shmem_size(uint32 num_slots)
-{
-	StaticAssertStmt(offsetof(PgSweepLwlockShared, slots) % PG_CACHE_LINE_SIZE == 0,
-					 "slots do not begin at a cache line");
-	StaticAssertStmt(sizeof(PgSweepLwlockSlotPadded) % PG_CACHE_LINE_SIZE == 0,
-					 "slots do not end at a cache line");
-
-	return add_size(offsetof(PgSweepLwlockShared, slots),
-					mul_size(num_slots, sizeof(PgSweepLwlockSlotPadded)));
-}
-
-/*
- * The slots are left as they are: see pgsweep_lwlock_counts().
- */
-void
-pgsweep_lwlock_shmem_init(PgSweepLwlockShared *shared, uint32 num_slots)
-{
-	memset(shared, 0, offsetof(PgSweepLwlockShared, slots));
-	shared->default_policy = pgsweep_lwlock_policy;
-	shared->configured = pgsweep_lwlock_policy;
-	memset(shared->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, sizeof(shared->tranche_policy));
-	shared->num_slots = num_slots;
-	shared->nbase = 1;			/* "other" */
-}
 
 /*
  * NULL if this process does not know the tranche.
@@ -97,8 +68,8 @@ pgsweep_lwlock_set_default(PgSweepLwlockPolicyId policy, bool by_reload)
 	if (policy != before)
 		ereport(DEBUG1,
 				(errmsg_internal("pg_sweep: LWLock wait policy \"%s\" is active, was \"%s\"",
-								 pgsweep_lwlock_policies[policy]->name,
-								 pgsweep_lwlock_policies[before]->name)));
+								 pgsweep_lwlock_policy_name(policy),
+								 pgsweep_lwlock_policy_name(before))));
 	return before;
 }
 
@@ -127,14 +98,4 @@ pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
 	}
 	LWLockRelease(PgSweep->lock);
 	return found;
-}
-
-/*
- * As pgsweep_apply_configuration(), which calls this, and by the same rules.
- */
-void
-pgsweep_lwlock_apply_configuration(void)
-{
-	if (PgSweepLwlock != NULL && pgsweep_lwlock_policy != PgSweepLwlock->configured)
-		pgsweep_lwlock_set_default(pgsweep_lwlock_policy, true);
 }

@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * hooks.c
+ *	  The hooks for waiting: which policy takes a call, and what is counted.
+ *
+ * Each call reads which policy its tranche has at this moment.  Those already
+ * in the queue need not know: all policies keep one queue in one way, so a switch
+ * neither stops nor wakes anybody.
+ *
+ * IDENTIFICATION
+ *	  extension/lwlock/hooks.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lwlock/lwlock.h"
+#include "portability/instr_time.h"
+
+PgSweepLwlockShared *PgSweepLwlock = NULL;
+
+#define POLICY_ROW(id, name) [PGSWEEP_LWLOCK_##id] = &pgsweep_lwlock_##name##_policy,
+
+const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[] = {
+	PGSWEEP_LWLOCK_POLICIES(POLICY_ROW)
+};
+
+/*
+ * The wait of this process, from the first failure to the acquisition; a process
+ * waits for one lock at a time.  What was the last wait stays until the next.
+ */
+static struct
+{
+	PgSweepLwlockCounts *counts;	/* NULL if it is not counted */
+	instr_time	start;			/* if it is counted */
+	uint64		noted_ns;		/* length of the wait as noted; 0 = not noted */
+	bool		overtaken;		/* was woken in vain, */
+	instr_time	since;			/* first at this time */
+}			my_wait;
+
+static inline const PgSweepLwlockPolicy *
+policy_of(const LWLock *lock)
+{
+	const volatile PgSweepLwlockShared *shared = PgSweepLwlock;
+	uint8		policy = shared->tranche_policy[lock->tranche];
+
+	if (policy == PGSWEEP_LWLOCK_DEFAULT)
+		policy = shared->default_policy;
+	return pgsweep_lwlock_policies[policy];
+}
+
+static uint64
+ns_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return Max(INSTR_TIME_GET_NANOSEC(now), 1);
+}
+
+static void
+begin_wait(const LWLock *lock, LWLockMode mode)
+{
+	my_wait.counts = pgsweep_lwlock_track_waits ?
+		pgsweep_lwlock_counts(lock->tranche, mode) : NULL;
+	my_wait.noted_ns = 0;
+	my_wait.overtaken = false;
+	if (my_wait.counts)
+	{
+		my_wait.counts->contended++;
+		INSTR_TIME_SET_CURRENT(my_wait.start);
+	}
+}
+
+/*
+ * What came of a call.  Core, if it is left to it, always queues.
+ */
+static LWLockWaitStep
+note_step(LWLockWaitStep step)
+{
+	if (my_wait.counts == NULL)
+		 /* not counted */ ;
+	else if (step != LW_STEP_DONE)
+		my_wait.counts->queued++;
+	else if (my_wait.noted_ns == 0)
+		my_wait.counts->spun++;
+	return step;
+}
+
+/*
+ * Woken in vain; returns true if that has been going on for too long.  The clock
+ * runs from the first time, not from the beginning of the wait: in a long queue
+ * everybody would be late when his turn comes, and the lock be handed over each
+ * time, with a process switch for each acquisition (core's comment in
+ * LWLockAcquire() says what that costs).
+ */
+static bool
+note_overtaken(void)
+{
+	if (my_wait.counts)
+	{
+		my_wait.counts->vain++;
+		if (!my_wait.overtaken)
+			my_wait.counts->overtaken++;
+	}
+	if (!my_wait.overtaken)
+	{
+		my_wait.overtaken = true;
+		INSTR_TIME_SET_CURRENT(my_wait.since);
+	}
+	return pgsweep_lwlock_handoff_after > 0 &&
+		ns_since(my_wait.since) > (uint64) pgsweep_lwlock_handoff_after * NS_PER_MS;
+}
+
+static LWLockWaitStep
+lwlock_acquire(LWLock *lock, LWLockMode mode, bool woken)
+{
+	const PgSweepLwlockPolicy *policy = policy_of(lock);
+	bool		overdue;
+
+	if (unlikely(MyProc == NULL))
+		return LW_STEP_CORE;	/* which knows what to say */
+
+	if (!woken)
+		begin_wait(lock, mode);
+	overdue = woken && note_overtaken();
+
+	if (policy->acquire == NULL)
+		return note_step(LW_STEP_CORE);
+	return note_step(policy->acquire(lock, mode, woken, overdue));
+}
+
+static LWLockWaitStep
+lwlock_acquire_or_wait(LWLock *lock, LWLockMode mode)
+{
+	const PgSweepLwlockPolicy *policy = policy_of(lock);
+
+	if (unlikely(MyProc == NULL))
+		return LW_STEP_CORE;
+
+	begin_wait(lock, LW_WAIT_UNTIL_FREE);
+	if (policy->acquire_or_wait == NULL)
+		return note_step(LW_STEP_CORE);
+	return note_step(policy->acquire_or_wait(lock, mode));
+}
+
+static LWLockWaitStep
+lwlock_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
+{
+	const PgSweepLwlockPolicy *policy = policy_of(lock);
+
+	if (unlikely(MyProc == NULL))
+		return LW_STEP_CORE;
+
+	begin_wait(lock, LW_WAIT_UNTIL_FREE);
+	if (policy->wait_for_var == NULL)
+		return note_step(LW_STEP_CORE);
+	return note_step(policy->wait_for_var(lock, valptr, oldval));
+}
+
+static LWLockWakeStep
+lwlock_wake(LWLock *lock)
+{
+	const PgSweepLwlockPolicy *policy = policy_of(lock);
+
+	return policy->wake ? policy->wake(lock) : LW_WAKE_CORE;
+}
+
+static void
+lwlock_sleep_start(LWLock *lock)
+{
+	if (my_wait.counts)
+		my_wait.counts->slept++;
+}
+
+static void
+lwlock_sleep_end(void)
+{
+	if (my_wait.counts)
+	{
+		uint64		ns = ns_since(my_wait.start);
+
+		pgsweep_lwlock_note_wait(my_wait.counts, my_wait.noted_ns, ns);
+		my_wait.noted_ns = ns;
+		if (MyProc->lwWaitMode & LW_WAIT_GRANTED)
+			my_wait.counts->granted++;
+	}
+}
+
+const LWLockWaitRoutine pgsweep_lwlock_wait_routine = {
+	.acquire = lwlock_acquire,
+	.acquire_or_wait = lwlock_acquire_or_wait,
+	.wait_for_var = lwlock_wait_for_var,
+	.wake = lwlock_wake,
+	.sleep_start = lwlock_sleep_start,
+	.sleep_end = lwlock_sleep_end,
+};

@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * numa.c
+ *	  The feature "numa": memory and processes on NUMA nodes.
+ *
+ * Without the core patch, memory is placed all the same; PGPROCs stay where they
+ * are, and no process is bound to a node.
+ *
+ * IDENTIFICATION
+ *	  extension/numa/numa.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "feature.h"
+#include "numa/numa.h"
+#include "storage/shmem.h"
+
+PgSweepNumaShared *PgSweepNuma = NULL;
+
+static void
+numa_prepare(void)
+{
+	pgsweep_numa_detect_topology(pgsweep_numa_debug_nodes);
+}
+
+static Size
+numa_shmem_size(void)
+{
+	return sizeof(PgSweepNumaShared);
+}
+
+static void
+numa_shmem_init(void)
+{
+	bool		found;
+
+	PgSweepNuma = ShmemInitStruct("pg_sweep numa", sizeof(PgSweepNumaShared), &found);
+	if (!found)
+		memset(PgSweepNuma, 0, sizeof(PgSweepNumaShared));
+}
+
+const PgSweepFeature pgsweep_numa_feature = {
+	.patch = "numa-placement-hooks",
+	.symbol = &ProcPlacement,
+	.works_without_patch = true,
+	.define_gucs = pgsweep_numa_define_gucs,
+	.prepare = numa_prepare,
+	.shmem_size = numa_shmem_size,
+	.shmem_init = numa_shmem_init,
+	.install = pgsweep_numa_place,
+	.put_status = pgsweep_numa_put_status,
+};

@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool.h
+ *	  What the room that cuts the buffer pool into parts tells this one, and asks
+ *	  of it.  For other rooms.
+ *
+ * extension/numa/pool.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_NUMA_POOL_H
+#define PGSWEEP_NUMA_POOL_H
+
+#include "datatype/timestamp.h"
+
+#pragma GCC visibility push(hidden)
+
+#define PGSWEEP_NUMA_MAX_PARTS	64
+
+/*
+ * A part of the buffer pool, and the node that it is meant for.
+ */
+typedef struct PgSweepNumaPart
+{
+	uint32		first_buffer;
+	uint32		num_buffers;
+	uint32		node;
+} PgSweepNumaPart;
+
+/*
+ * Say which parts there are; together they are the whole pool.  At start, before
+ * any feature is installed.  used: processes prefer the parts of their node, so
+ * pg_sweep.numa_placement = auto means "partition".
+ */
+extern void pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool used);
+
+/*
+ * Buffers that pg_sweep_numa_residence last found on a node, and when that was.
+ * Returns 0 if it has never been asked.  The caller holds PgSweep->lock.
+ */
+extern TimestampTz pgsweep_numa_resident_buffers(uint32 node, uint64 *buffers);
+
+#pragma GCC visibility pop
+
+#endif							/* PGSWEEP_NUMA_POOL_H */

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * pins.h
+ *	  How many buffers each process has pinned, where others can read it.
+ *
+ * extension/pins/pins.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_PINS_H
+#define PGSWEEP_PINS_H
+
+#include "compat.h"
+#include "storage/procnumber.h"
+
+#pragma GCC visibility push(hidden)
+
+/* pins.c */
+extern bool pgsweep_pins_read(ProcNumber procno, int pid, PrivateRefCountInfo *info);
+
+#pragma GCC visibility pop
+
+#endif							/* PGSWEEP_PINS_H */

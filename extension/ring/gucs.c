@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * gucs.c
+ *	  Parameters of the feature "ring".
+ *
+ * IDENTIFICATION
+ *	  extension/ring/gucs.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "feature.h"
+#include "ring/ring.h"
+#include "utils/guc.h"
+
+bool		pgsweep_ring_eager_flush = false;
+
+static bool
+check_eager_flush(bool *newval, void **extra, GucSource source)
+{
+	return pgsweep_check_guc(&pgsweep_ring_feature, *newval);
+}
+
+void
+pgsweep_ring_define_gucs(void)
+{
+	DefineCustomBoolVariable("pg_sweep.ring_eager_flush",
+							 "Writes out the ring of a bulk write or of VACUUM when a dirty buffer of it is reused.",
+							 "Only what needs no WAL flush is written, neighboring blocks in one call of up to \"io_combine_limit\".",
+							 &pgsweep_ring_eager_flush,
+							 false,
+							 PGC_SUSET,
+							 0,
+							 check_eager_flush, NULL, NULL);
+}

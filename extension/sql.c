@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql.c
+ *	  View pg_sweep_status, the reset of all counters, and helpers for the SQL
+ *	  functions of the features.
+ *
+ * Functions behind views answer in every state of the server (support.c): what
+ * is not known is NULL.  Those that change something raise an error instead.
+ *
+ * IDENTIFICATION
+ *	  extension/sql.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "compat.h"
+#include "feature.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "shared.h"
+#include "sql.h"
+#include "utils/backend_status.h"
+
+PG_FUNCTION_INFO_V1(pg_sweep_get_status);
+PG_FUNCTION_INFO_V1(pg_sweep_reset_stats);
+
+/*
+ * The columns of pg_sweep_status that are known in state "ok" only.
+ */
+static void
+put_status(PgSweepRow *row)
+{
+	const PgSweepFeature *feature;
+	TimestampTz stats_reset;
+
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->put_status)
+			feature->put_status(row);
+
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	stats_reset = PgSweep->stats_reset;
+	LWLockRelease(PgSweep->lock);
+	put(row, TimestampTzGetDatum(stats_reset));
+}
+
+/*
+ * Behind view pg_sweep_status; always one row.
+ */
+Datum
+pg_sweep_get_status(PG_FUNCTION_ARGS)
+{
+	PgSweepState state = pgsweep_state();
+	TupleDesc	tupdesc;
+	PgSweepRow	row = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	put_text(&row, pgsweep_state_name(state));
+	put_text(&row, pgsweep_state_note(state));
+	if (state == PGSWEEP_STATE_NOT_PATCHED)
+		put_null(&row);
+	else
+		put(&row, Int32GetDatum(sweep_hooks_api));
+
+	if (state == PGSWEEP_STATE_OK)
+		put_status(&row);
+	while (row.n < tupdesc->natts)
+		put_null(&row);
+
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+													  row.values, row.nulls)));
+}
+
+/*
+ * pg_sweep_reset_stats() returns timestamptz
+ *
+ * The counters themselves belong to their processes and go on growing; what is
+ * remembered is where they were.  Returns the time of the previous reset.
+ */
+Datum
+pg_sweep_reset_stats(PG_FUNCTION_ARGS)
+{
+	const PgSweepFeature *feature;
+	TimestampTz before;
+
+	pgsweep_require_feature(pgsweep_features[0], "pg_sweep_reset_stats");
+
+	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
+	before = PgSweep->stats_reset;
+	PgSweep->stats_reset = GetCurrentTimestamp();
+	for (int i = 0; (feature = pgsweep_features[i]) != NULL; i++)
+		if (feature->reset && pgsweep_feature_works(feature))
+			feature->reset();
+	LWLockRelease(PgSweep->lock);
+
+	PG_RETURN_TIMESTAMPTZ(before);
+}
+
+/*
+ * Add a row to the result of a function that has called InitMaterializedSRF().
+ */
+void
+pgsweep_store_row(FunctionCallInfo fcinfo, PgSweepRow *row)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->nulls);
+}
+
+/*
+ * The next process that may have a slot, with its type as pg_stat_activity has
+ * it.  *position is 0 at first.  Returns false if there is no further one.
+ */
+bool
+pgsweep_next_backend(PgSweepBackend *backend, int *position)
+{
+	/* it is a copy of pg_stat_activity's source */
+	while (++*position <= pgstat_fetch_stat_numbackends())
+	{
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(*position);
+		PgBackendStatus *status = &local->backendStatus;
+
+		if (status->st_procpid == 0 || local->proc_number < 0 ||
+			(uint32) local->proc_number >= PgSweep->num_slots)
+			continue;
+
+		backend->pid = status->st_procpid;
+		backend->procno = local->proc_number;
+		backend->type = NULL;
+		if (status->st_backendType == B_BG_WORKER)
+			backend->type = GetBackgroundWorkerTypeByPid(status->st_procpid);
+		if (backend->type == NULL)
+			backend->type = GetBackendTypeDesc(status->st_backendType);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * shmem.c
+ *	  The shared memory of buffer replacement, when it is made.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/shmem.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "numa/pool.h"
+#include "numa/topology.h"
+#include "storage/bufmgr.h"
+#include "storage/shmem.h"
+#include "sweep/partitions.h"
+#include "sweep/strategy.h"
+#include "utils/timestamp.h"
+
+PgSweepPoolShared *PgSweepPool = NULL;
+
+/*
+ * Where the slots' counters of partitions begin, and how far one slot's are from
+ * the next one's.
+ */
+static Size
+part_counters_offset(void)
+{
+	StaticAssertStmt(offsetof(PgSweepPoolShared, slots) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not begin at a cache line");
+	StaticAssertStmt(PGSWEEP_MAX_PARTITIONS <= PGSWEEP_NUMA_MAX_PARTS,
+					 "numa does not take so many parts");
+	StaticAssertStmt(sizeof(PgSweepSlotPadded) % PG_CACHE_LINE_SIZE == 0,
+					 "slots do not end at a cache line");
+
+	return add_size(offsetof(PgSweepPoolShared, slots),
+					mul_size(pgsweep_num_slots(), sizeof(PgSweepSlotPadded)));
+}
+
+static Size
+part_counters_stride(void)
+{
+	return TYPEALIGN(PG_CACHE_LINE_SIZE,
+					 pgsweep_count_partitions() * sizeof(PgSweepPartCounters));
+}
+
+/*
+ * The topology is known, and so are NBuffers and MaxBackends.
+ */
+Size
+pgsweep_pool_size(void)
+{
+	return add_size(part_counters_offset(),
+					mul_size(pgsweep_num_slots(), part_counters_stride()));
+}
+
+static void
+init_pool(void)
+{
+	PgSweepStrategyId strategy;
+
+	memset(PgSweepPool, 0, pgsweep_pool_size());
+	PgSweepPool->ncpus = pgsweep_numa_topology.ncpus;
+	PgSweepPool->num_partitions = pgsweep_count_partitions();
+	PgSweepPool->part_counters_offset = part_counters_offset();
+	PgSweepPool->part_counters_stride = part_counters_stride();
+
+	SpinLockInit(&PgSweepPool->mutex);
+	PgSweepPool->batch_configured = pgsweep_batch_size;
+	pg_atomic_init_u32(&PgSweepPool->batch,
+					   pgsweep_batch_size_in_force(pgsweep_batch_size, 0));
+
+	PgSweepPool->configured = pgsweep_strategy;
+	PgSweepPool->set_by = PGSWEEP_SET_BY_START;
+	PgSweepPool->active_since = GetCurrentTimestamp();
+	PgSweepPool->eviction_sample_at = PgSweepPool->active_since;
+	pgsweep_partition_init(&PgSweepPool->whole, 0, NBuffers);
+	pgsweep_init_partitions();
+	pgsweep_init_plan();
+
+	strategy = pgsweep_resolve_strategy(pgsweep_strategy, PgSweepPool->reason,
+										sizeof(PgSweepPool->reason));
+	PgSweepPool->switches[strategy] = 1;
+	pg_atomic_init_u64(&PgSweepPool->active,
+					   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, strategy));
+	if (strategy != PGSWEEP_STOCK)
+		StrategyEmptyFreelist();
+}
+
+static void
+tell_parts(void)
+{
+	PgSweepNumaPart parts[PGSWEEP_MAX_PARTITIONS];
+	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
+
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+	{
+		parts[i].first_buffer = PgSweepPool->parts[i].first_buffer;
+		parts[i].num_buffers = PgSweepPool->parts[i].num_buffers;
+		parts[i].node = PgSweepPool->parts[i].node;
+	}
+	pgsweep_numa_set_parts(parts, PgSweepPool->num_partitions,
+						   PGSWEEP_ACTIVE_ID(active) == PGSWEEP_PARTITIONED);
+}
+
+void
+pgsweep_pool_init(void)
+{
+	bool		found;
+
+	PgSweepPool = ShmemInitStruct("pg_sweep", pgsweep_pool_size(), &found);
+	if (!found)
+		init_pool();
+	tell_parts();
+}

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * slots.c
+ *	  What a process has in its slot: when it takes the slot, and leaves it.
+ *
+ * The number of slots in use decides how large a lease may be, so both are
+ * done under the mutex: the size in force always belongs to the number.  That
+ * is twice in a process' life; the hot path only reads the size.
+ *
+ * IDENTIFICATION
+ *	  extension/sweep/slots.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "sweep/batch.h"
+#include "sweep/partitions.h"
+
+PgSweepSlot *pgsweep_my_slot = NULL;
+BufferDescPadded *pgsweep_descriptors = NULL;	/* set with the slot */
+
+/*
+ * The size of a lease for a setting of pg_sweep.batch_size and a number of
+ * backends, on this machine and with this pool.
+ */
+uint32
+pgsweep_batch_size_in_force(uint32 configured, uint32 nbackends)
+{
+	return pgsweep_batch_size_for(pgsweep_batch_wish(configured, PgSweepPool->ncpus),
+								  NBuffers, nbackends);
+}
+
+/*
+ * The caller holds no spinlock, and nothing in here can fail while we do.
+ */
+static void
+change_backends(int by, const uint32 *configured)
+{
+	uint32		batch;
+
+	SpinLockAcquire(&PgSweepPool->mutex);
+	PgSweepPool->nbackends += by;
+	if (by > 0)
+		PgSweepPool->slots_used = Max(PgSweepPool->slots_used, (uint32) MyProcNumber + 1);
+	if (configured)
+		PgSweepPool->batch_configured = *configured;
+	batch = pgsweep_batch_size_in_force(PgSweepPool->batch_configured, PgSweepPool->nbackends);
+
+	/* its line is read at every allocation: do not write it for nothing */
+	if (batch != pg_atomic_read_u32(&PgSweepPool->batch))
+		pg_atomic_write_u32(&PgSweepPool->batch, batch);
+	SpinLockRelease(&PgSweepPool->mutex);
+}
+
+/*
+ * A slot's counters of partitions: num_partitions of them, in lines of their
+ * own, behind all the slots.
+ */
+PgSweepPartCounters *
+pgsweep_part_counters(const PgSweepSlot *slot)
+{
+	Size		number = (const PgSweepSlotPadded *) slot - PgSweepPool->slots;
+
+	return (PgSweepPartCounters *) ((char *) PgSweep + PgSweepPool->part_counters_offset +
+									number * PgSweepPool->part_counters_stride);
+}
+
+/*
+ * Follow a changed pg_sweep.batch_size.
+ */
+void
+pgsweep_set_batch_configured(uint32 configured)
+{
+	change_backends(0, &configured);
+}
+
+/*
+ * This process takes its slot, and with it a share of what may be leased.
+ *
+ * base is written without PgSweep->lock, which the caller may hold.  A reset at
+ * the same moment writes the same values, since the counters do not move before
+ * this is done.
+ */
+void
+pgsweep_enter_slot(void)
+{
+	PgSweepSlot *slot = &PgSweepPool->slots[MyProcNumber].slot;
+
+	memcpy(slot->base, slot->counters, sizeof(slot->base));
+	memset(&slot->lease, 0, sizeof(slot->lease));
+	slot->stock_active = 0;
+
+	/* another start than the slot's next process, however short-lived */
+	slot->itinerary.draw += MyProcPid;
+
+	pgsweep_descriptors = BufferDescriptors;
+	pgsweep_my_slot = slot;
+	change_backends(1, NULL);
+}
+
+void
+pgsweep_leave_slot(void)
+{
+	PgSweepSlot *slot = pgsweep_my_slot;
+
+	pgsweep_my_slot = NULL;
+	pgsweep_note_lease(slot, slot->counters[PGSWEEP_PARTITIONED].allocations);
+	if (slot->lease.left > 0)
+	{
+		PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(slot->lease.active)];
+
+		count->leases_expired++;
+		count->buffers_expired += slot->lease.left;
+		slot->lease.left = 0;
+	}
+	change_backends(-1, NULL);
+}

@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ *
+ * strategy.h
+ *	  What a buffer replacement strategy is.
+ *
+ * To add one: write sweep/strategy_NAME.c with one const PgSweepStrategyRoutine,
+ * and add a line to PGSWEEP_STRATEGIES (sweep.h).
+ *
+ * A strategy knows buffers and hands.  It knows nothing of SQL, parameters or
+ * views, and holds its state in shared memory.
+ *
+ * extension/sweep/strategy.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_STRATEGY_H
+#define PGSWEEP_STRATEGY_H
+
+#include "storage/buf_internals.h"
+#include "sweep/sweep.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct PgSweepStrategyRoutine
+{
+	/* ---- required ---- */
+
+	/*
+	 * Where the hand is: buffer id in *hand, passes in *passes.  They never
+	 * go backwards.  Called without locks, in any process.  Must not
+	 * ereport(ERROR).
+	 */
+	void		(*position) (int *hand, uint64 *passes);
+
+	/* ---- all of these but cycle, or none: NULL leaves everything to core ---- */
+
+	/*
+	 * Find a victim for the caller, whose slot it is; active is the word that
+	 * made this strategy the active one.  Returns it with the header lock
+	 * held and the state in *buf_state.  Counts in its own slot->counters[].
+	 * Raises "no unpinned buffers available" if that is true of the whole
+	 * pool, holding no lock.
+	 */
+	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
+
+	/*
+	 * Called at the start of each cycle of the background writer, in that
+	 * process only, whatever bgwriter_lru_maxpages is.  NULL if there is
+	 * nothing to do.  Must not ereport(ERROR).
+	 */
+	void		(*cycle) (void);
+
+	/*
+	 * One cycle of the background writer's LRU scan, in the background writer
+	 * only.  recent_alloc buffers were allocated since the last cycle (or
+	 * since the last strategy's).  fresh is true in the first cycle after a
+	 * switch: what was remembered of hand and cleaning point is out of date.
+	 * Writes at most max_pages (> 0) buffers; sets *wrote.  Returns true if
+	 * the writer may hibernate.  May ereport(ERROR).
+	 */
+	bool		(*lru_scan) (struct WritebackContext *wb_context, bool fresh,
+							 uint32 recent_alloc, int max_pages, int *wrote);
+} PgSweepStrategyRoutine;
+
+#define PGSWEEP_DECLARE_STRATEGY(id, name) \
+	extern const PgSweepStrategyRoutine pgsweep_##name##_strategy;
+PGSWEEP_STRATEGIES(PGSWEEP_DECLARE_STRATEGY)
+
+/* hooks.c */
+extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
+extern const BufferReplacementRoutine pgsweep_replacement_routine;
+extern uint64 pgsweep_core_ticks(void);
+
+/* find_free.c */
+extern bool pgsweep_find_free_buffer(void);
+
+/* clean_ahead.c */
+typedef struct PgSweepLruState
+{
+	uint64		prev_hand;		/* ticket of the hand in the last cycle */
+	uint64		next_clean;		/* ticket to go on cleaning from */
+	uint64		alloc_since_move;	/* allocations since the hand moved */
+	double		smoothed_alloc; /* buffers a cycle */
+	double		smoothed_density;	/* buffers looked at per reusable one */
+	bool		valid;			/* the two tickets mean something */
+
+	/* of the present cycle */
+	uint64		start;			/* where cleaning began */
+	uint64		lap;			/* and where it has to end */
+	double		reusable;		/* buffers known to be, ahead of the hand */
+	double		wanted;			/* how many there should be */
+	uint32		found;			/* of reusable, those found in this cycle */
+	bool		idle;			/* nothing allocated and nothing to clean */
+} PgSweepLruState;
+
+/* Core's BgBufferSync() begins with a density of 10, too */
+#define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
+
+extern void pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part,
+							  uint32 recent_alloc);
+extern bool pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
+							  struct WritebackContext *wb_context,
+							  int limit, int *wrote);
+extern bool pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part);
+
+#pragma GCC visibility pop
+
+#endif							/* PGSWEEP_STRATEGY_H */
