@@ -21,8 +21,7 @@ foreach my $prefix ($stock, $patched)
 	  unless -x "$prefix/bin/postgres";
 }
 
-# All that the series may add.  A symbol that is meant to be added is written
-# down here, next to the patch that adds it.
+# The symbols that the series may add, each with its patch
 my %additions = (
 	sweep_hooks_api => '0001-hooks-api',
 	SetBufferReplacement => '0002-sweep-replacement-hooks',
@@ -40,7 +39,7 @@ my %additions = (
 
 # ---- exported symbols ----
 
-# Name => what it is: code and data are told apart, weak or not does not matter
+# Name => 'code' or 'data'; weak or not does not matter
 sub exported
 {
 	my ($prefix) = @_;
@@ -75,9 +74,8 @@ sub includedir
 	return $out;
 }
 
-# Headers are equal to the letter but for the new ones and the members of LWLock
-# that are lwlock.c's own, hence so is every other public type.  The types that
-# have it in them are in abi_probe.c.
+# Only the new headers and LWLock's members private to lwlock.c may differ.  Then
+# every other public type is the same.  abi_probe.c has the types that contain LWLock.
 my ($differ, $stderr) =
   run_command([ 'diff', '-r', '-U0', includedir($stock), includedir($patched) ]);
 my (%only_new, @changes);
@@ -123,8 +121,8 @@ my ($patched_probe) = build_probe($patched);
 my $node = PostgreSQL::Test::Cluster->new('abi', install_path => $patched);
 $node->init;
 
-# Every library that stock has is taken from there, into the patched server:
-# plpgsql, contrib, what is preloaded; only pg_sweep is the patched server's.
+# The patched server loads every library of the stock server: plpgsql, contrib, those
+# preloaded.  Only pg_sweep is the patched server's.
 my ($stock_libs, $err) = run_command([ "$stock/bin/pg_config", '--pkglibdir' ]);
 $node->append_conf(
 	'postgresql.conf', qq{
@@ -172,7 +170,7 @@ foreach my $strategy ('stock', 'batched')
 	$node->safe_psql('postgres', "SELECT pg_sweep_set_strategy('$strategy')");
 	$node->safe_psql('postgres', 'SELECT sum(length(pad)) FROM t WHERE i % 3 = 0');
 
-	# one session, so that its catalog lookups are over when it compares
+	# in one session, whose catalog lookups are over when it compares
 	my $pages = $node->safe_psql(
 		'postgres', q{
 		SELECT count(*) > 0 FROM pg_buffercache WHERE abi_probe_buffers() IS NULL;
@@ -199,8 +197,8 @@ is($node->safe_psql('postgres', 'SELECT abi_probe_counted()'),
 is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM pg_stat_statements'),
 	't', "stock's pg_stat_statements, preloaded, counts");
 
-# Locks at both boundaries in shared memory and in a DSM segment, in all modes,
-# and statistics of its own, under each way of waiting.
+# Locks at both boundaries in shared memory and in a DSM segment, in all modes, and
+# custom statistics, under each policy.
 $node->safe_psql(
 	'postgres', qq{
 	CREATE FUNCTION abi_embed_work(text, int) RETURNS void AS '$stock_embed' LANGUAGE C STRICT;
@@ -234,7 +232,7 @@ foreach my $policy ('stock', 'spin', 'lockless', 'lockless_spin')
 	  foreach (0, 1);
 }
 
-# All of this proves nothing if the libraries were the patched server's own.
+# All of this would prove nothing with the patched server's own libraries.
 my $maps = $node->safe_psql('postgres',
 	q{SELECT pg_prewarm('t'), count(*) FROM pg_buffercache; SELECT pg_read_file('/proc/self/maps')});
 like($maps, qr{\Q$stock_libs\E/$_\.so$}m, "$_.so that is mapped is stock's")
@@ -259,7 +257,7 @@ SKIP:
 	my $version = qx(abidiff --version 2>/dev/null) // '';
 	skip 'abidiff is not installed (Debian package abigail-tools)', 1 if $version eq '';
 
-	# Does it see what it should?  A field in the middle of a public type:
+	# abidiff itself is tested by a new field in the middle of a public type
 	my $dir = "$PostgreSQL::Test::Utils::tmp_check/abidiff";
 	mkdir $dir or die "could not create $dir: $!";
 	foreach my $field ('', 'int c; ')
@@ -276,8 +274,8 @@ SKIP:
 		like($sections, qr/\.debug_info/, basename($prefix) . ' has the debug information that it needs');
 	}
 
-	# Leaf changes: what has changed itself, and where that is embedded, but not
-	# all that points to it.
+	# Leaf changes: types that changed and those that embed them, but not all that
+	# point to them
 	my ($out, $warnings) = run_command(
 		[ 'abidiff', '--exported-interfaces-only', '--leaf-changes-only', "$stock/bin/postgres", "$patched/bin/postgres" ]);
 	my $status = $? >> 8;
@@ -285,7 +283,7 @@ SKIP:
 	like($out, qr/^\S* ?functions summary: 0 Removed, 0 Changed, \d+ Added function/mi, 'no function removed or changed');
 	like($out, qr/^\S* ?variables summary: 0 Removed, 0 Changed, \d+ Added variable/mi, 'no variable removed or changed');
 
-	# Take away all that may be said of types.  LWLock has other private members:
+	# Remove all permitted reports on types.  LWLock has other private members:
 	my ($types) = "$out\n" =~ /^('(?:struct|union) .*)/ms;
 	my $lwlock = qr/type\ 'typedef\ LWLock'\ of\ '\w+::\w+'\ changed:\n
 		\s*underlying\ type\ 'struct\ LWLock'\ at\ lwlock\.h:[\d:]+\ changed:\n
@@ -298,7 +296,7 @@ SKIP:
 		\s*type\ size\ changed\ from\ 32\ to\ 96\ \(in\ bits\)\n
 		\s*and\ name\ of\ 'LWLock::state'\ changed\ to\ 'LWLock::private_words'\ .*\n/x;
 	is(scalar($types =~ s/$lwlock//g), 1, 'LWLock has other private members');
-	# it is embedded in others, and those in others, none of which has become larger:
+	# it is embedded in other types, and those in others, and none became larger:
 	$types =~ s/^ *type 'typedef LWLock' of '\w+::\w+' changed, as reported earlier\n//mg;
 	$types =~ s/^ *type 'typedef (\w+)' of '\w+::\w+' changed:\n *underlying type 'struct \1' changed at .*, as reported earlier\n//mg;
 	$types =~ s/^'(?:struct|union) \w+ at \S+' changed:\n(?:  type size hasn't changed\n  there are data member changes:|  details were reported earlier)\n//mg;

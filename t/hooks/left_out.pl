@@ -1,9 +1,9 @@
-# Each patch of the series but the first can be left out: pg_sweep then names the
-# patch that it misses, and what does not need it works.
+# Each patch of the series except the first can be left out.  pg_sweep then names the
+# missing patch, and features that do not need it work.
 #
-# A server that lacks a patch is, for a library, one that does not export its
-# symbols.  Such servers are made of the one under test: a copy of its
-# program in which their names, and nothing else, are other ones.
+# For a library, a server that lacks a patch is one that does not export its symbols.
+# Such a server is a copy of the program under test in which only the names of these
+# symbols are changed.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,7 +20,7 @@ use Test::More;
 my $full = PostgreSQL::Test::Cluster->new('full');
 my $home = $full->config_data('--bindir') =~ s{/bin$}{}r;
 
-# A copy is found by what is beside it.
+# A copy of the program finds its files in the folders next to its own
 plan skip_all => 'the server is not installed in a folder of its own'
   if grep { $full->config_data($_) !~ m{^\Q$home\E/(?:lib|share)/} } ('--pkglibdir', '--sharedir');
 
@@ -33,7 +33,7 @@ sub server_without
 
 	remove_tree($prefix);
 	make_path($prefix);
-	# Programs find their files by where they are themselves, links resolved
+	# Programs find their files by their own place, with links resolved
 	system_or_bail('cp', '-a', "$home/bin", "$prefix/bin");
 	foreach my $dir ('lib', 'share')
 	{
@@ -56,7 +56,7 @@ sub server_without
 	return $prefix;
 }
 
-# Start it, with what pg_sweep and its objects need
+# Start it, with pg_sweep preloaded and its objects created
 sub start_without
 {
 	my ($patch, $conf, @symbols) = @_;

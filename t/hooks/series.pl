@@ -1,6 +1,6 @@
-# The patches of core-hooks/18 apply to the pristine source without fuzz, come
-# out again without a trace, say what they are for, and are small; and
-# core-hooks/apply refuses what it should.
+# The patches of core-hooks/18 apply to the pristine source without fuzz, can be
+# reverted without a trace, have a complete header, and are small.
+# core-hooks/apply refuses trees and options that do not fit.
 
 use strict;
 use warnings FATAL => 'all';
@@ -35,7 +35,7 @@ is_deeply([ sort @series ], [ sort map { basename($_) } glob("$hooks/18/*.patch"
 	'the series names every patch of the folder: ' . join(', ', @series));
 my $readme = slurp_file("$hooks/README.md");
 
-# Lines that a patch may add, comments and the contract in the header included
+# Limits of the lines that a patch adds, with comments and the contract in the header
 my %limit = (
 	'0001-hooks-api.patch' => 80,
 	'0002-sweep-replacement-hooks.patch' => 250,
@@ -44,7 +44,7 @@ my %limit = (
 	'0005-pins-private-refcount.patch' => 350,
 	'0006-ring-flush-hooks.patch' => 130);
 
-# A name by which the header shows that the patch is in
+# A name that the header has if the patch is applied
 my %declares = (
 	'0002-sweep-replacement-hooks.patch' => 'BufferReplacement',
 	'0003-numa-placement-hooks.patch' => 'ProcPlacement',
@@ -72,7 +72,7 @@ foreach my $name (@series)
 	$removed += @minus;
 	$coded += @code;
 
-	# what "Files" says is what is touched
+	# "Files" names each file that is touched
 	my ($files) = $head =~ /^Files: (.*?)\n\n/ms;
 	foreach my $file ($diff =~ m{^\+\+\+ b/(\S+)}mg)
 	{
@@ -95,7 +95,7 @@ sub copy_tree
 	return $to;
 }
 
-# A tree of only what apply reads and writes, and the folder of the new file
+# A tree of the files that apply reads and writes, and the folder of the new headers
 sub small_tree
 {
 	my ($name) = @_;
@@ -194,7 +194,7 @@ is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
 my ($include, $ignored) = run_command([ "$top/build/18/release/bin/pg_config", '--includedir-server' ])
   if -x "$top/build/18/release/bin/pg_config";
 
-# what each of them is there for
+# a use of each header
 my %uses = (
 	'storage/sweep_hooks.h' => "int *number = &sweep_hooks_api;\n"
 	  . "const BufferReplacementRoutine *(*routine) (void) = GetBufferReplacement;\n"
@@ -210,8 +210,8 @@ SKIP:
 	command_ok([ 'cmp', "$tree/src/include/$_", "$include/$_" ], "$_ is the one that is installed")
 	  foreach sort keys %uses;
 
-	# The server may have been configured where there was no C++ compiler; then
-	# its own headers have no format attributes for one.
+	# A server configured without a C++ compiler has headers without format
+	# attributes for one.
 	foreach my $language ([ 'C', 'gcc', 'c' ], [ 'C++', 'g++', 'cc', '-Wno-register', '-Wno-format' ])
 	{
 		my ($name, $compiler, $suffix, @flags) = @$language;
@@ -219,7 +219,7 @@ SKIP:
 
 		foreach my $header (sort keys %uses)
 		{
-			# with its guard tested, too, and without anything else before it
+			# twice, for its guard, and without any other header before it
 			my $open = $name eq 'C++' ? "extern \"C\" {\n" : '';
 			my $close = $name eq 'C++' ? "}\n" : '';
 			my $file = "$work/alone.$suffix";
@@ -236,7 +236,7 @@ SKIP:
 	}
 }
 
-# The extension is built with those that this tool makes.
+# The extension is built with the headers that this tool writes.
 command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the series adds');
 is_deeply(
 	[ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
@@ -257,7 +257,7 @@ like($out, qr/not in it/, 'because the patches are not in it');
 
 # ---- without one of them ----
 
-# The first one is what the others stand on.
+# Most of the others need the first one.
 foreach my $without (@series)
 {
 	my $short = $without =~ s/^\d+-|\.patch$//gr;
@@ -296,8 +296,8 @@ foreach my $without (@series)
 	is_deeply([ changed($clean, digests($part)) ], [], "without $short: bit for bit");
 }
 
-# And any number of them, with one exception: who leaves the first one out must
-# leave out those that stand on it.
+# Any number of them can be left out.  Without the first one, those that need it must
+# be left out, too.
 my %number = map { $series[$_] => $_ } 0 .. $#series;
 my $alone = '0005-pins-private-refcount.patch';
 my %stands_alone = map { $_ => 1 } $alone, '0006-ring-flush-hooks.patch';

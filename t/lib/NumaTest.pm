@@ -8,7 +8,7 @@ NumaTest - what the tests in virtual machines with several nodes share
 =head1 SYNOPSIS
 
   use FindBin;
-  use lib "$FindBin::RealBin/lib", "$FindBin::RealBin/../lib";
+  use lib "$FindBin::RealBin/../../lib";
   use NumaTest;
   use SweepTest;
 
@@ -17,9 +17,9 @@ NumaTest - what the tests in virtual machines with several nodes share
 
 =head1 DESCRIPTION
 
-Servers for the machine that "make check-numa" has booted, and what its kernel
-says of the nodes.  The machines are emulated, without KVM: a test should be
-content with seconds of load and a few clients, and never measure time.
+Servers for the machine that "make check-numa" has booted, and its nodes as the
+kernel describes them.  The machines are emulated without KVM.  A test makes do with
+seconds of load and a few clients, and never measures time.
 
 =cut
 
@@ -35,14 +35,14 @@ use Test::More;
 
 our @EXPORT = qw(vm_nodes vm_huge expected_distance node_file numa_server);
 
-BAIL_OUT('tests in t/numa are run by "make check-numa"')
+BAIL_OUT('tests in t/numa/vm are run by "make check-numa"')
   unless ($ENV{SWEEP_VM_NODES} // '') =~ /^[46]$/
   && ($ENV{SWEEP_VM_HUGE} // '') =~ /^(?:on|off)$/;
 
-# How many nodes the machine has: 4, or 6 on two sockets
+# The number of nodes: 4, or 6 on two sockets
 sub vm_nodes { return $ENV{SWEEP_VM_NODES}; }
 
-# Is shared memory to be in pages of 2 MB?
+# Is shared memory in pages of 2 MB?
 sub vm_huge { return $ENV{SWEEP_VM_HUGE} eq 'on'; }
 
 # The distance that the machine was booted with
@@ -65,9 +65,9 @@ sub node_file
 	return $text;
 }
 
-# A server with pg_sweep preloaded, not started yet, its memory in the pages
-# asked for.  There are 320 MB of huge pages on each node: enough for a
-# shared_buffers of 512 MB that is on two nodes.
+# A server with pg_sweep preloaded, not started yet, its memory in the pages asked
+# for.  Each node has 320 MB of huge pages: enough for a shared_buffers of 512 MB on
+# two nodes.
 sub numa_server
 {
 	my ($name, %params) = @_;

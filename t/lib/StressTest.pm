@@ -37,7 +37,7 @@ our @EXPORT = qw(
   stress_number kill_backend check_interrupted check_recovered check_checksums
 );
 
-# A number from the environment, so that the long tests can ask for more
+# A number from the environment, by which the long tests ask for more
 sub stress_number
 {
 	my ($variable, $default, $least) = @_;
@@ -62,11 +62,11 @@ SELECT pid FROM pg_stat_activity WHERE $condition
 	return $victim;
 }
 
-# What clients may say is that the server left them; --progress goes there, too
+# The permitted errors of clients: the server is gone
 my $disconnected =
   qr/server closed the connection unexpectedly|terminated abnormally|before or while processing the request|terminating connection because of crash|DETAIL: .*commanded this server process|HINT: .*reconnect to the database|aborted in command|Run was aborted|could not send data|could not receive data|no connection to the server|perhaps the backend died|connection to server .* failed/;
 
-# Background programs come to an end, and not a good one
+# Background programs end, with an error
 sub check_interrupted
 {
 	my ($title, @handles) = @_;
@@ -90,7 +90,7 @@ sub check_interrupted
 	return;
 }
 
-# The server comes back by itself, by crash recovery, with nothing else to say
+# The server restarts by crash recovery, with no other error in its log
 sub check_recovered
 {
 	my ($node, $offset, $victim, $title) = @_;
@@ -114,7 +114,7 @@ sub check_recovered
 	return;
 }
 
-# Checksums of what a stopped server has written, by another program
+# The checksums of a stopped server's files
 sub check_checksums
 {
 	my ($node) = @_;

@@ -8,7 +8,7 @@ SweepTest - what the TAP tests of pg_sweep share
 =head1 SYNOPSIS
 
   use FindBin;
-  use lib "$FindBin::RealBin/lib";
+  use lib "$FindBin::RealBin/../lib";
   use SweepTest;
 
   my $node = sweep_node('main', conf => "shared_buffers = 4MB");
@@ -18,8 +18,8 @@ SweepTest - what the TAP tests of pg_sweep share
 =head1 DESCRIPTION
 
 Servers with pg_sweep preloaded, the names of the strategies, background load
-with bounded waits, and the checks that follow a load: balances, amcheck, the
-server's log.
+with bounded waits, and the checks after a load: balances, amcheck, the server's
+log.
 
 =cut
 
@@ -28,6 +28,7 @@ package SweepTest;
 use strict;
 use warnings FATAL => 'all';
 
+use Cwd qw(abs_path);
 use Exporter 'import';
 use FindBin;
 use POSIX qw(:sys_wait_h _exit);
@@ -39,14 +40,14 @@ use Time::HiRes qw(time usleep);
 our @EXPORT = qw(
   sweep_node strategies switch_to counter churn_setup churn
   run_in_background wait_for_background stop_background background_stderr
-  start_pgbench start_switching write_script
+  start_pgbench run_pgbench init_pgbench start_switching write_script bgwriter_cycle
   check_balances check_amcheck check_counts_agree unexpected_log_lines
-  stock_prefix installed_module wait_until_back
+  stock_prefix sweep_root require_modules installed_module wait_until_back
 );
 
 my @children;
 
-# What a test dies of must not outlive it
+# A test that dies ends its background programs, too
 END
 {
 	my $status = $?;
@@ -56,8 +57,8 @@ END
 
 # A server with pg_sweep preloaded, not started yet.  conf is appended to
 # postgresql.conf; init goes to PostgreSQL::Test::Cluster->init.
-# Autovacuum and the launcher of logical replication, which look into catalogs
-# whenever they like, are off, as most tests count allocations or pins.
+# Most tests count allocations or pins.  Autovacuum and the launcher of logical
+# replication look into catalogs at any time, so they are off.
 sub sweep_node
 {
 	my ($name, %params) = @_;
@@ -77,8 +78,7 @@ log_statement = none
 	return $node;
 }
 
-# The names that pg_sweep.strategy takes, as the server tells; but "auto", which
-# stands for one of the others
+# The values of pg_sweep.strategy, except "auto", which stands for one of the others
 sub strategies
 {
 	my ($node) = @_;
@@ -91,7 +91,7 @@ sub strategies
 	return @names;
 }
 
-# Make a strategy the active one at once
+# Make a strategy the active one
 sub switch_to
 {
 	my ($node, $strategy) = @_;
@@ -111,8 +111,8 @@ sub counter
 	);
 }
 
-# Tables for churn(): each smaller than a quarter of a pool of 4 MB or more, so
-# that a scan uses no ring; all together 20 MB.
+# Tables for churn(), 20 MB together.  Each is smaller than a quarter of a pool of
+# 4 MB, so a scan uses no ring.
 my $churn_tables = 25;
 
 sub churn_setup
@@ -139,8 +139,8 @@ sub churn
 		  . ') s');
 }
 
-# Start a program; its output goes to files in the log folder.  Returns a handle
-# for wait_for_background().
+# Start a program with its output in files of the log folder.  Returns a handle for
+# wait_for_background().
 sub run_in_background
 {
 	my ($name, @command) = @_;
@@ -148,7 +148,7 @@ sub run_in_background
 	my $pid;
 
 	note("starting in the background: @command");
-	# empty, and there, from now on
+	# a reader finds empty files from now on
 	for my $file ("$base.out", "$base.err")
 	{
 		open(my $new, '>', $file) or die "could not write $file: $!";
@@ -158,7 +158,7 @@ sub run_in_background
 	die "could not fork: $!" unless defined $pid;
 	if ($pid == 0)
 	{
-		# whatever nohup or a shell's "&" has made the tests ignore
+		# undo what nohup or a shell's "&" has made the tests ignore
 		$SIG{$_} = 'DEFAULT' for qw(INT QUIT HUP TERM PIPE);
 		open(STDIN, '<', '/dev/null') or _exit(126);
 		open(STDOUT, '>', "$base.out") or _exit(126);
@@ -174,9 +174,9 @@ sub run_in_background
 	};
 }
 
-# Wait until it ends, for as many seconds as given beyond the usual timeout.
-# Returns its exit code (128 + signal if it was killed), undef if it hangs, in
-# which case it is killed.
+# Wait until it ends, for the given seconds beyond the usual timeout.  Returns its
+# exit code (128 + signal if it was killed).  A program that hangs is killed; the
+# result is undef.
 sub wait_for_background
 {
 	my ($handle, $seconds) = @_;
@@ -198,7 +198,6 @@ sub wait_for_background
 	return $? & 127 ? 128 + ($? & 127) : $? >> 8;
 }
 
-# End it, whatever it is doing
 sub stop_background
 {
 	my ($handle) = @_;
@@ -214,8 +213,8 @@ sub background_stderr
 	return slurp_file($handle->{err});
 }
 
-# pgbench without the vacuum before, on database postgres; its application_name
-# is the name
+# pgbench without the initial vacuum, on database postgres; its application_name is
+# the name
 sub start_pgbench
 {
 	my ($node, $name, @options) = @_;
@@ -225,6 +224,28 @@ sub start_pgbench
 		'--host' => $node->host,
 		'--port' => $node->port,
 		@options, 'postgres');
+}
+
+# Run pgbench to its end, which must be a good one.  Returns the handle.
+sub run_pgbench
+{
+	my ($node, $title, $name, @options) = @_;
+	my $load = start_pgbench($node, $name, @options);
+
+	is(wait_for_background($load, 60), 0, $title)
+	  or diag(background_stderr($load));
+	return $load;
+}
+
+# pgbench's tables
+sub init_pgbench
+{
+	my ($node, $scale) = @_;
+	my $load = start_pgbench($node, 'init', '--initialize', '--scale' => $scale);
+
+	is(wait_for_background($load, 60), 0, 'pgbench is initialized')
+	  or die background_stderr($load);
+	return;
 }
 
 # A file for pgbench; returns its path
@@ -255,7 +276,20 @@ sub start_switching
 		'--time' => $seconds);
 }
 
-# What pgbench's transactions keep: all sums are the same
+# Wait for a cycle of the background writer that began after now, however long its
+# delay is.  A cycle reports allocations, so one is made.
+sub bgwriter_cycle
+{
+	my ($node) = @_;
+	my $seen = $node->safe_psql('postgres', 'SELECT buffers_alloc FROM pg_stat_bgwriter');
+
+	$node->safe_psql('postgres', 'SELECT measure_sweep_exact(1, 0); SELECT pg_reload_conf()');
+	$node->poll_query_until('postgres', "SELECT buffers_alloc > $seen FROM pg_stat_bgwriter")
+	  or die 'the background writer makes no cycle';
+	return;
+}
+
+# The invariant of pgbench's transactions: all sums are the same
 sub check_balances
 {
 	my ($node, $title) = @_;
@@ -307,9 +341,9 @@ SELECT c.oid::regclass, v.*
 	return;
 }
 
-# pg_stat_bgwriter and pg_sweep count the same allocations, provided that both
-# have counted since the same moment.  The background writer reports them in its
-# next cycle, and the question itself may allocate: hence the poll.
+# pg_stat_bgwriter and pg_sweep count the same allocations if both have counted since
+# the same moment.  The background writer reports them in its next cycle, and the
+# query itself may allocate: hence the poll.
 sub check_counts_agree
 {
 	my ($node, $title) = @_;
@@ -327,7 +361,7 @@ SELECT buffers_alloc, (SELECT string_agg(strategy || '=' || allocations, ' ') FR
 	return;
 }
 
-# Lines of the server's log from an offset on that report an error, but those
+# Lines of the server's log from an offset on that report an error, except those
 # that match one of the patterns
 sub unexpected_log_lines
 {
@@ -342,19 +376,24 @@ sub unexpected_log_lines
 	return @lines;
 }
 
-# Prefix of an unpatched server of the same major version, undef if none was
-# built.  PG_SWEEP_STOCK names another one than that of "make server".
+# The top folder of this clone
+sub sweep_root
+{
+	return abs_path($ENV{SWEEP_ROOT} // "$FindBin::RealBin/../..");
+}
+
+# Prefix of an unpatched server of the same major version, undef if there is none.
+# PG_SWEEP_STOCK names another one than that of "make server".
 sub stock_prefix
 {
-	my $prefix = $ENV{PG_SWEEP_STOCK}
-	  // "$FindBin::RealBin/../../build/18/stock";
+	my $prefix = $ENV{PG_SWEEP_STOCK} // sweep_root() . '/build/18/stock';
 
 	return -x "$prefix/bin/postgres" ? $prefix : undef;
 }
 
-# Wait until a server that has crashed takes connections again.  Not by a query:
-# psql is gone before it has read one from its input when the connection is
-# refused, and the write to it fails.
+# Wait until a server that has crashed takes connections again.  A query would not
+# do: when the connection is refused, psql ends before it reads its input, and the
+# write to it fails.
 sub wait_until_back
 {
 	my ($node) = @_;
@@ -370,13 +409,25 @@ sub wait_until_back
 	return 0;
 }
 
-# Is a library of test/modules installed?
+# Is this library of a test module installed?
 sub installed_module
 {
 	my ($node, $name) = @_;
-	my $pkglibdir = $node->config_data('--pkglibdir');
 
-	return -f "$pkglibdir/$name.so";
+	return -f $node->config_data('--pkglibdir') . "/$name.so";
+}
+
+# Skip the whole test if a library of a test module is missing.  Servers that this
+# clone builds have them all, so there it is an error.
+sub require_modules
+{
+	my ($node, @names) = @_;
+	my @missing = grep { !installed_module($node, $_) } @names;
+
+	return unless @missing;
+	die "@missing is not installed"
+	  if index(abs_path($node->config_data('--bindir')), sweep_root() . '/build/') == 0;
+	plan skip_all => "@missing is not installed in this server";
 }
 
 1;

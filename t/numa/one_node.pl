@@ -1,5 +1,5 @@
-# NUMA placement on a machine with one node, and where the kernel says no: the
-# server starts whatever is asked for, and says what came of it.
+# NUMA placement on a machine with one node, and with a kernel that refuses: the
+# server starts with any setting, and reports what was done.
 
 use strict;
 use warnings FATAL => 'all';
@@ -21,7 +21,8 @@ $node->append_conf('postgresql.conf', "pg_sweep.numa_placement = off\npg_sweep.n
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
 
-# Start with these settings, and the shim's if any; returns what pg_sweep logs
+# Start with these settings, and with the shim if it has any; returns what pg_sweep
+# logs
 sub start_with
 {
 	my ($settings, %shim) = @_;
@@ -97,7 +98,7 @@ CREATE TABLE t AS SELECT repeat('x', 500) AS pad FROM generate_series(1, 40000)}
 }
 $node->stop;
 
-# ---- affinity, on pretended nodes ----
+# ---- affinity, on emulated nodes ----
 
 my $allowed = q{
 SELECT (regexp_match(pg_read_file('/proc/self/status'), 'Cpus_allowed_list:\s*(\S+)'))[1]};
@@ -108,7 +109,7 @@ is(query($allowed), $cpus, 'spread: with one node, backends run where they may')
 $node->stop;
 
 $log = start_with({ numa_placement => 'partition', numa_debug_nodes => 2 });
-like($log, qr/has no effect: the NUMA nodes are not real/, 'pretended nodes: nothing is placed');
+like($log, qr/has no effect: the NUMA nodes are not real/, 'emulated nodes: nothing is placed');
 SKIP:
 {
 	skip 'this machine has one CPU', 6 if $cpus =~ /^\d+$/;
@@ -138,7 +139,7 @@ SELECT (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'C
 $node->stop;
 $node->adjust_conf('postgresql.conf', 'pg_sweep.numa_debug_nodes', 0);
 
-# ---- what a kernel can answer ----
+# ---- the answers of a kernel ----
 
 SKIP:
 {
@@ -202,7 +203,7 @@ SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DIST
 	is_deeply([ map { "$_->[2] $_->[3] $_->[4]" } @mbind ], [ '3 7 0', '3 7 2' ], 'interleave: all blocks, all descriptors, over all nodes');
 	$node->stop;
 
-	# a refusal in the middle
+	# a refusal at the third call
 	unlink $calls;
 	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_DENY => 'mbind:3');
 	like($log, qr/WARNING:  pg_sweep could not place shared memory on NUMA nodes: Operation not permitted\n/, 'refused: a warning');
@@ -226,7 +227,7 @@ SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DIST
 	$node->stop;
 }
 
-# ---- a server without the hooks for it ----
+# ---- a server without the patch ----
 
 SKIP:
 {

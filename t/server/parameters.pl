@@ -1,7 +1,7 @@
 
 # Parameters and the function: what makes a strategy the active one, what does
-# not, and who is said to have done it.  A reload is applied by the background
-# writer, also while its scan is turned off and while it hibernates.
+# not, and what is reported as the cause.  The background writer applies a reload,
+# also while its scan is turned off and while it hibernates.
 
 use strict;
 use warnings FATAL => 'all';
@@ -26,7 +26,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 churn_setup($node);
 my $sum = churn($node);
 
-my $who = $node->safe_psql('postgres', 'SELECT current_user');
+my $role = $node->safe_psql('postgres', 'SELECT current_user');
 my @strategies = strategies($node);
 
 sub status
@@ -36,8 +36,7 @@ sub status
 	return $node->safe_psql('postgres', "SELECT $columns FROM pg_sweep_status");
 }
 
-# Change parameters in postgresql.auto.conf, and wait until shared memory shows
-# it
+# Change parameters in postgresql.auto.conf, and wait until shared memory shows it
 sub set_and_wait
 {
 	my ($settings, $condition) = @_;
@@ -48,8 +47,8 @@ sub set_and_wait
 		"SELECT $condition FROM pg_sweep_status");
 }
 
-# Wait until a reload has been applied, which does nothing to the strategy: by
-# a change of the other parameter, which comes after it.
+# Apply a reload that leaves the strategy alone.  The batch size, which is applied
+# after the strategy, shows that it is done.
 my $serial = 10;
 
 sub unrelated_reload
@@ -61,7 +60,7 @@ sub unrelated_reload
 	return;
 }
 
-# Is the active strategy really the one that allocates?
+# Does the active strategy allocate, and no other one?
 sub check_allocates
 {
 	my ($strategy, $title) = @_;
@@ -108,7 +107,7 @@ for my $strategy (@strategies, @strategies)
 	{
 		is( status('generation, set_by, set_by_role'),
 			($before + 1) . '|reload|',
-			"$strategy: and says that it was it");
+			"$strategy: which is reported as the cause");
 	}
 	check_allocates($strategy, "$strategy, by reload");
 }
@@ -125,7 +124,7 @@ for my $strategy (grep { $_ ne 'stock' } @strategies)
 		'stock',
 		"$strategy: the function returns what was active");
 	is(status('strategy, configured, set_by, set_by_role'),
-		"$strategy|stock|function|$who",
+		"$strategy|stock|function|$role",
 		"$strategy: it leaves the configuration alone");
 	check_allocates($strategy, "$strategy, by function");
 
@@ -134,13 +133,12 @@ for my $strategy (grep { $_ ne 'stock' } @strategies)
 		"$strategy|stock|function",
 		"$strategy: a reload of other parameters does not undo it");
 
-	# A reload that confirms what the function did changes what is
-	# configured, not who did it
+	# A reload to the active strategy changes what is configured, not the cause
 	ok( set_and_wait(
 			["pg_sweep.strategy = $strategy"], "configured = '$strategy'"),
 		"$strategy: the configuration follows");
 	is(status('strategy, set_by, set_by_role'),
-		"$strategy|function|$who", "$strategy: it was still the function");
+		"$strategy|function|$role", "$strategy: it was still the function");
 
 	# and a changed one wins over the function
 	ok( set_and_wait(
@@ -190,8 +188,7 @@ for my $case (
 		'pg_sweep_set_strategy: an unknown name is refused');
 }
 
-# In the file: a running server keeps what it has, a starting one takes the
-# default
+# In the file: a running server keeps its value, a starting one takes the default
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
 $node->append_conf('postgresql.conf',
 	"pg_sweep.strategy = batched\npg_sweep.batch_size = 7\npg_sweep.lwlock_policy = spin");
@@ -218,7 +215,7 @@ for my $case (
 	is(status($column), $expected, "$parameter = $value in the file: the server keeps what it has");
 
 	# As with the parameters of any library, core reads the file before it knows
-	# what the values may be
+	# the permitted values
 	$offset = -s $node->logfile;
 	$node->restart;
 	like(
@@ -227,8 +224,7 @@ for my $case (
 		"$parameter = $value in the file: a start warns");
 	is(status($column), $default,
 		"$parameter = $value in the file: and takes the default");
-	$node->adjust_conf('postgresql.conf', $parameter,
-		$expected);
+	$node->adjust_conf('postgresql.conf', $parameter, $expected);
 	$node->restart;
 	is(status($column), $expected, "$parameter: the file is in order again");
 }
@@ -267,7 +263,7 @@ ok(set_and_wait(['pg_sweep.batch_size = 0'], 'batch_size_configured = 0'),
 cmp_ok(status('batch_size'), '>=', 1, 'batch_size: is known');
 
 #
-# Where the background writer does next to nothing
+# With a background writer that does next to nothing
 #
 ok( set_and_wait(
 		[ 'bgwriter_lru_maxpages = 0', 'pg_sweep.strategy = stock' ],
@@ -292,9 +288,9 @@ for my $strategy (@strategies)
 {
 	my ($other) = grep { $_ ne $strategy } @strategies;
 
-	# With the scan turned off, the writer sleeps as soon as nothing comes.
-	# Turned on, it first has to be a whole pass ahead of the hand; core's own
-	# scan need not get there with a pool as small as this one.
+	# With the scan turned off, the writer sleeps as soon as nothing is allocated.
+	# With it turned on, it first has to be a whole pass ahead of the hand.  Core's
+	# own scan need not get there with a pool as small as this one.
 	for my $maxpages ($strategy eq 'stock' ? (0) : (0, 1000))
 	{
 		my $case = "$strategy, bgwriter_lru_maxpages = $maxpages";
@@ -311,7 +307,7 @@ for my $strategy (@strategies)
 		ok($node->poll_query_until('postgres', $hibernates),
 			"$case: the background writer goes to sleep");
 
-		# An allocation wakes it, so that it is reported
+		# An allocation wakes it and is reported
 		my $before = $node->safe_psql('postgres',
 			'SELECT buffers_alloc FROM pg_stat_bgwriter');
 		churn($node);

@@ -1,6 +1,6 @@
 
 # Single-user mode and initdb: no postmaster, no background writer, one process
-# that allocates all by itself.
+# that allocates.
 
 use strict;
 use warnings FATAL => 'all';
@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-# Run statements, one a line, in single-user mode.  Returns its exit code,
+# Run statements of one line each in single-user mode.  Returns its exit code,
 # output and errors.
 sub single_user
 {
@@ -40,8 +40,8 @@ sub values_of
 }
 
 #
-# initdb with everything on from the beginning: its bootstrap does not load
-# libraries, its single-user part does.
+# initdb with the library preloaded: its bootstrap does not load libraries, its
+# single-user part does.
 #
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(
@@ -95,7 +95,6 @@ for my $strategy (@strategies)
 	cmp_ok((values_of($stdout, 'allocated'))[0] // 0,
 		'>', 1000, "$strategy: it has allocated");
 
-	# Switching works as anywhere
 	for my $to (grep { $_ ne $strategy } @strategies)
 	{
 		($ret, $stdout, $stderr) = single_user(
@@ -112,7 +111,6 @@ for my $strategy (@strategies)
 			['true'], "$strategy to $to: $to has been used");
 	}
 
-	# and the server finds it as it should be
 	$node->start;
 	is( $node->safe_psql(
 			'postgres', "SELECT count(*) || '/' || sum(i) FROM t_$strategy"),

@@ -1,6 +1,6 @@
 
-# A hot standby: the startup process allocates with the strategy of the standby,
-# which can be switched there, as a switch writes nothing.
+# A hot standby: the startup process allocates with the strategy of the standby.
+# It can be switched there, because a switch writes nothing to disk.
 
 use strict;
 use warnings FATAL => 'all';
@@ -38,14 +38,11 @@ is( $standby->safe_psql(
 is($primary->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'),
 	'stock', 'and the primary has another');
 
-# What the startup process has allocated since it began, and by which strategy
-# it did so last
+# The last strategy of the startup process, and its allocations so far
 my $startup = q{
 SELECT strategy, allocations FROM pg_sweep_backends WHERE backend_type = 'startup'};
 
-my $load = start_pgbench($primary, 'init', '--initialize', '--scale' => 1);
-is(wait_for_background($load, 60), 0, 'pgbench is initialized')
-  or die background_stderr($load);
+init_pgbench($primary, 1);
 $primary->wait_for_catchup($standby);
 like($standby->safe_psql('postgres', $startup),
 	qr/^batched\|\d+$/, 'the startup process has allocated');
@@ -68,12 +65,8 @@ sub run_load
 {
 	my ($name) = @_;
 
-	$load = start_pgbench(
-		$primary, $name,
-		'--client' => 4,
-		'--transactions' => 250);
-	is(wait_for_background($load, 60), 0, "$name: the primary works")
-	  or diag(background_stderr($load));
+	run_pgbench($primary, "$name: the primary works", $name,
+		'--client' => 4, '--transactions' => 250);
 	$primary->wait_for_catchup($standby);
 	is(contents($standby), contents($primary),
 		"$name: primary and standby are the same");
@@ -92,19 +85,16 @@ for my $strategy (@strategies)
 		$strategy, "$strategy: the function works on a standby");
 	run_load("replay_$strategy");
 
-	my ($used, $after) =
-	  split /\|/, $standby->safe_psql('postgres', $startup);
-	is($used, $strategy,
-		"$strategy: the startup process allocates by it");
-	cmp_ok($after - $before, '>', 100,
-		"$strategy: for all that it redoes");
+	my ($used, $after) = split /\|/, $standby->safe_psql('postgres', $startup);
+	is($used, $strategy, "$strategy: the startup process allocates by it");
+	cmp_ok($after - $before, '>', 100, "$strategy: for all that it redoes");
 }
 
 # Switched all the time
 my $switcher = start_switching($standby, 'switcher', 10, 3600);
 my $before = (split /\|/, $standby->safe_psql('postgres', $startup))[1];
 run_load('replay_switching');
-# a load may be over sooner
+# the load may end sooner
 ok($standby->poll_query_until('postgres', 'SELECT generation > 20 FROM pg_sweep_status'),
 	'switching: it was switched');
 stop_background($switcher);
@@ -119,10 +109,8 @@ for my $strategy (@strategies)
 {
 	$standby->adjust_conf('postgresql.conf', 'pg_sweep.strategy', $strategy);
 	$standby->reload;
-	ok( $standby->poll_query_until(
-			'postgres',
-			"SELECT strategy = '$strategy' AND configured = '$strategy' FROM pg_sweep_status"
-		),
+	ok( $standby->poll_query_until('postgres',
+			"SELECT strategy = '$strategy' AND configured = '$strategy' FROM pg_sweep_status"),
 		"$strategy: a reload works on a standby");
 }
 switch_to($standby, 'batched');
@@ -152,12 +140,8 @@ is($standby->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'),
 is(contents($standby), $expected, 'promoted: nothing is lost');
 
 my $allocations = counter($standby, 'batched', 'allocations');
-$load = start_pgbench(
-	$standby, 'promoted',
-	'--client' => 4,
-	'--transactions' => 200);
-is(wait_for_background($load, 60), 0, 'promoted: it can be written to')
-  or diag(background_stderr($load));
+run_pgbench($standby, 'promoted: it can be written to', 'promoted',
+	'--client' => 4, '--transactions' => 200);
 cmp_ok(counter($standby, 'batched', 'allocations') - $allocations,
 	'>', 100, 'promoted: batched allocates');
 check_balances($standby, 'promoted');

@@ -1,8 +1,8 @@
 
 # States in which pg_sweep can do nothing: not preloaded, preloaded no more, a
-# server without the patches, a server with another version of them.  In all
-# of them the server starts or says in one line why not, the extension can be
-# created, its views answer, and what switches raises one clear error.
+# server without the patches, a server with another version of them.  In each of
+# them the server starts or says in one line why not.  The extension can be
+# created, its views answer, and functions that switch raise one clear error.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,7 +20,7 @@ my $preload_note =
 my $patch_note =
   'The server lacks the core patch "sweep-replacement-hooks"; apply core-hooks to its source and build it again.';
 
-# What is the same in all of these states
+# The common properties of all of these states
 sub check_state
 {
 	my ($node, $title, %expected) = @_;
@@ -82,7 +82,7 @@ my $title = 'not preloaded';
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 check_state($node, $title, %not_preloaded);
 
-# LOAD comes too late to do anything, and must say nothing and break nothing
+# LOAD comes too late to do anything; it must be silent and harmless
 is( $node->safe_psql(
 		'postgres', "LOAD 'pg_sweep'; SELECT state FROM pg_sweep_status"),
 	'not preloaded',
@@ -100,7 +100,7 @@ check_state($node, 'in session_preload_libraries', %not_preloaded);
 $node->adjust_conf('postgresql.conf', 'session_preload_libraries', "''");
 
 #
-# In the file, but not read yet: the state must not follow the file.
+# In the file, but not read yet: the state does not follow the file.
 #
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'pg_sweep'\npg_sweep.strategy = batched\n");
@@ -148,8 +148,8 @@ $node->safe_psql('postgres', 'DROP EXTENSION pg_sweep');
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 check_state($node, "$title, objects created anew", %not_preloaded);
 
-# Once more, with a crash in between: recovery runs without the strategy that
-# was active when the server died.
+# The same with a crash in between: recovery runs without the strategy that was
+# active when the server died.
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries',
 	"'pg_sweep'");
 $node->restart;
@@ -168,7 +168,7 @@ is(churn($node), $sum, 'removed after a crash: the data are there');
 #
 SKIP:
 {
-	skip 'test/sweep/test_sweep is not installed', 1
+	skip 'test_wrong_api is not installed', 1
 	  unless installed_module($node, 'test_wrong_api');
 
 	$title = 'wrong API';
@@ -254,14 +254,14 @@ extension_control_path = '\$system:$sharedir'
 	check_state($unpatched, $title, %not_patched);
 	is( $unpatched->safe_psql('postgres', 'SHOW pg_sweep.strategy'),
 		'batched',
-		"$title: the parameters are known, so that a file can be shared");
+		"$title: the parameters are known, for files that servers share");
 	churn_setup($unpatched);
 	is(churn($unpatched), $sum - 2 * 800, "$title: the server works");
 	is_deeply(
 		[ unexpected_log_lines($unpatched, $offset, qr/cannot be used/) ],
 		[], "$title: no error in the log");
 
-	# What needs another patch names that one
+	# A parameter that needs another patch names that one
 	my ($ret, $stdout, $stderr) = $unpatched->psql('postgres',
 		"\\set VERBOSITY verbose\nALTER SYSTEM SET pg_sweep.lwlock_policy = 'spin'");
 	like(

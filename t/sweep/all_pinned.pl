@@ -1,4 +1,4 @@
-# "no unpinned buffers available" is raised when all are pinned, and only then;
+# "no unpinned buffers available" is raised only when all buffers are pinned, and
 # afterwards everything goes on.
 
 use strict;
@@ -11,12 +11,11 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-# Few enough buffers that one backend can pin them all
+# So few buffers that one backend can pin them all
 my $node = sweep_node('pins', conf => "shared_buffers = 256kB\nmax_connections = 8\nautovacuum = off\n");
 my $buffers = 32;
 $node->start;
-plan skip_all => 'test/pins/test_pins is not installed in this server'
-  unless installed_module($node, 'test_pins');
+require_modules($node, 'test_pins');
 
 $node->safe_psql(
 	'postgres', q{
@@ -27,8 +26,8 @@ $node->safe_psql(
 	ALTER TABLE pages ALTER pad SET STORAGE PLAIN;
 	CHECKPOINT});
 
-# Run a statement with so many pins held.  The first run of the same session
-# fills its catalog caches, so that the second one reads no catalog.
+# Run a statement while this number of pins is held.  A first run in the same
+# session fills its catalog caches; the second one reads no catalog.
 sub with_pins
 {
 	my ($pins, $statement) = @_;

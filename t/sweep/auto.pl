@@ -1,5 +1,5 @@
-# How many partitions a pool gets, and which strategy "auto" stands for: by nodes,
-# CPUs and the size of the pool; and what pg_sweep_status says of both.
+# The number of partitions, and the strategy that "auto" stands for, by nodes, CPUs
+# and the size of the pool; and what pg_sweep_status says about both.
 
 use strict;
 use warnings FATAL => 'all';
@@ -15,11 +15,7 @@ my $node = sweep_node('main', conf => "pg_sweep.strategy = auto\nmax_connections
 my $conf = slurp_file($node->data_dir . '/postgresql.conf');
 my $running = 0;
 
-sub sql
-{
-	my ($sql) = @_;
-	return $node->safe_psql('postgres', $sql);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # Start with other parameters
 sub configure
@@ -35,14 +31,14 @@ sub configure
 }
 
 #
-# What auto decides by
+# Which strategy auto stands for, and why
 #
 sub auto
 {
 	return sql('SELECT configured, strategy, reason FROM pg_sweep_status');
 }
 
-# This machine; its nodes and CPUs are what they are
+# This machine, whatever its nodes and CPUs are
 configure(shared_buffers => 2048);
 my ($nodes, $cpus) = split /\|/,
   sql('SELECT (SELECT nodes FROM pg_sweep_status), sum(cpus) FROM pg_sweep_nodes');
@@ -56,7 +52,7 @@ configure(shared_buffers => 2048, 'pg_sweep.numa_debug_nodes' => 4);
 my $four = 'partitioned|partitioned: 4 NUMA nodes (not real)';
 is(auto(), "auto|$four", 'auto with four nodes, and why');
 
-# Asked for once more, by the function and by a reload
+# Once more, by the function and by a reload
 is(sql(q{SELECT pg_sweep_set_strategy('stock')}), 'partitioned', 'what auto chose can be switched from');
 is(auto(), 'auto|stock|', 'a strategy that was named has no reason');
 is(sql(q{SELECT pg_sweep_set_strategy('AUTO')}), 'stock', 'auto can be asked for, in any case');
@@ -105,7 +101,7 @@ sub check_partitions
 		FROM pg_sweep_nodes}),
 		"1|$expected|$buffers", 'and as many on each node that has any');
 
-	# They work, whatever auto thinks of them
+	# They work, whatever auto decides
 	switch_to($node, 'partitioned');
 	is( sql(q{
 		CREATE TABLE t AS SELECT i, repeat('x', 900) AS pad FROM generate_series(1, 3000) i;
@@ -120,21 +116,21 @@ check_partitions(1, 1, 2048, 1, 'batched', 'one');
 is(auto(), 'auto|partitioned|', 'one partition can be asked for');
 is(sql(q{SELECT pg_sweep_set_strategy('auto'); SELECT reason FROM pg_sweep_status}),
 	"partitioned\nbatched: there is only one partition", 'but auto sees no use in it');
-check_partitions(1, 4, 2048, 4, 'partitioned', 'one a node at least');
+check_partitions(1, 4, 2048, 4, 'partitioned', 'at least one per node');
 check_partitions(6, 4, 2048, 8, 'partitioned', 'as many on each node');
 check_partitions(64, 4, 2048, 64, 'partitioned', 'the most there can be');
 check_partitions(64, 3, 2048, 63, 'partitioned', 'the most that three nodes can have');
 check_partitions(64, 4, 16, 1, 'batched', 'a pool of 16 buffers has one');
-check_partitions(64, 4, 128, 8, 'partitioned', '16 buffers each at least');
-check_partitions(64, 3, 128, 6, 'partitioned', '16 buffers each at least, as many on each node');
-check_partitions(64, 64, 128, 8, 'partitioned', 'nodes without partitions');
+check_partitions(64, 4, 128, 8, 'partitioned', 'at least 16 buffers each');
+check_partitions(64, 3, 128, 6, 'partitioned', 'at least 16 buffers each, as many on each node');
+check_partitions(64, 64, 128, 8, 'partitioned', 'some nodes have no partition');
 check_partitions(0, 4, 128, 1, 'batched', 'too small a pool');
-# with more CPUs, there are more
-check_partitions(0, 3, 2048, 6, 'partitioned', 'four at least, as many on each node')
+# with more CPUs there are more partitions
+check_partitions(0, 3, 2048, 6, 'partitioned', 'at least four, as many on each node')
   if $cpus <= 72;
 
 #
-# The pretended node of a session
+# The emulated node of a session
 #
 configure(shared_buffers => 2048, 'pg_sweep.numa_debug_nodes' => 4);
 for my $case ([ 0, 0 ], [ 3, 3 ], [ 4, 0 ], [ 63, 3 ])

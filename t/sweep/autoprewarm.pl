@@ -1,8 +1,7 @@
 
-# autoprewarm of pg_prewarm loads blocks as long as have_free_buffer() tells it
-# that there is a free buffer.  Our strategies have no freelist, so the answer
-# must come from elsewhere, and be right: stop when the pool is full, as with
-# stock, and not before.
+# autoprewarm of pg_prewarm loads blocks while have_free_buffer() is true.  Our
+# strategies have no freelist and answer by other means.  As with stock, it must
+# stop when the pool is full, and not before.
 
 use strict;
 use warnings FATAL => 'all';
@@ -26,8 +25,8 @@ pg_prewarm.autoprewarm = on
 pg_prewarm.autoprewarm_interval = 0
 shared_buffers = $large
 checkpoint_timeout = 1h
-# autoprewarm asks before each block and allocates when it reads; with reads of
-# one block there is nothing in between
+# autoprewarm asks before each block and allocates when it reads.  With reads of
+# one block nothing comes in between.
 io_combine_limit = 1
 });
 $node->start;
@@ -43,8 +42,8 @@ cmp_ok($blocks, '>', 4 * $small, "$blocks blocks are in the dump");
 copy($dump, "$dump.saved") or die "could not copy $dump: $!";
 $node->stop;
 
-# Start with a number of buffers and a strategy, and let it load the dump.
-# Returns how many blocks it loaded.
+# Start with a number of buffers and a strategy, and load the dump.  Returns the
+# number of blocks that were loaded.
 sub start_and_load
 {
 	my ($strategy, $buffers) = @_;
@@ -58,7 +57,7 @@ sub start_and_load
 		"shared_buffers = $buffers\npg_sweep.strategy = $strategy\n");
 	$node->start;
 
-	# No session yet, which would allocate: so ask the log
+	# A session would allocate, so ask the log
 	my $done =
 	  qr/autoprewarm successfully prewarmed (\d+) of $blocks previously-loaded blocks/;
 	$node->wait_for_log($done, $offset);
@@ -89,7 +88,7 @@ for my $strategy (@strategies)
 	cmp_ok($loaded, '<=', $small,
 		"$strategy: $loaded blocks were loaded, which fit into the pool");
 
-	# What was read before autoprewarm began counts if it is in the dump, too
+	# Pages that were read before autoprewarm began count if they are in the dump
 	cmp_ok($loaded, '>=', $small * 0.9, "$strategy: and nearly fill it");
 	$loaded{$strategy} = $loaded;
 	cmp_ok(counter($node, $strategy, 'allocations'),
@@ -110,15 +109,12 @@ for my $strategy (@strategies)
 
 	is($loaded, $blocks,
 		"$strategy: $loaded of $blocks were loaded where there is room");
-	my $cached = $node->safe_psql('postgres',
-		q{SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode WHERE relname LIKE 'churn%' AND relforknumber = 0}
-	);
-	is( $cached,
-		$node->safe_psql(
-			'postgres',
-			q{SELECT sum(pg_relation_size(oid) / 8192) FROM pg_class WHERE relname LIKE 'churn%'}
-		),
-		"$strategy: all of the tables is in memory");
+	is( $node->safe_psql('postgres', q{
+SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
+ WHERE relname LIKE 'churn%' AND relforknumber = 0}),
+		$node->safe_psql('postgres',
+			q{SELECT sum(pg_relation_size(oid) / 8192) FROM pg_class WHERE relname LIKE 'churn%'}),
+		"$strategy: the tables are in memory as a whole");
 	cmp_ok(
 		$node->safe_psql(
 			'postgres',
@@ -131,8 +127,8 @@ for my $strategy (@strategies)
 	$node->stop;
 }
 
-# A few processes read catalogs before and beside it; a page of those that is not
-# in the dump is one block less
+# A few processes read catalogs at the same time.  Each of their pages that is not
+# in the dump is one block less.
 for my $strategy (grep { $_ ne 'stock' } @strategies)
 {
 	cmp_ok(abs($loaded{$strategy} - $loaded{stock}),

@@ -1,18 +1,19 @@
-# Properties of the balancer's plans, against a linear program, and of the plans
-# that follow each other when the load changes; and that the test notices when
-# they do not hold.
+# Properties of the balancer's plans, compared with a linear program, and of
+# successive plans when the load changes.  Mutants show that the test fails when a
+# property does not hold.
 #
-# Machines and loads (test/sweep/test_sweep/balance_cases.h) depend on the
-# seed only, and each can be had again alone: what fails says its seed and case.
-# BALANCE_SEED=n takes other ones, BALANCE_CASES=n more or fewer.
+# Machines and loads (test/sweep/test_sweep/balance_cases.h) depend on the seed
+# only.  A failure tells its seed and case, which can be repeated alone.
+# BALANCE_SEED=n chooses other ones, BALANCE_CASES=n more or fewer.
 
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
-use File::Basename;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SweepTest;
 use Test::More;
 
 my $seed = $ENV{BALANCE_SEED} || 1;
@@ -21,13 +22,7 @@ my $cases = $ENV{BALANCE_CASES} || 100000;
 my $node = PostgreSQL::Test::Cluster->new('balance');
 $node->init;
 $node->start;
-
-# Servers that this project builds have the test modules; others may not.
-my $top = abs_path(dirname(__FILE__) . '/../..');
-plan skip_all => 'test/sweep/test_sweep is not installed in this server'
-  if index(abs_path($node->config_data('--bindir')), "$top/build/") != 0
-  && $node->safe_psql('postgres',
-	q{SELECT count(*) FROM pg_available_extensions WHERE name = 'test_sweep'}) eq '0';
+require_modules($node, 'test_sweep');
 $node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
 note "seed $seed";
 
@@ -51,8 +46,8 @@ note "and of requests times distance, never more than $plans{worst_distance}";
 
 # ---- one plan after the other ----
 
-# Partitions, requests a cycle. The first is the sequence after which an older
-# method redirected 43 % for ever.
+# Partitions, requests per cycle.  After the first sequence, an older method
+# redirected 43 % forever.
 my $sequences = '(2, 1000000), (2, 4000), (3, 1000000), (4, 100000), (8, 16000), (12, 1000000), (16, 1000000000)';
 my $sequence_violations = sub {
 	my ($code) = @_;

@@ -1,8 +1,8 @@
-# Properties of the layout of partitions: how many there are, and where one ends
-# and the next begins, for random pools, nodes, wishes and page sizes; and that
-# the test notices when they do not hold.
+# Properties of the layout of partitions: their number and their boundaries, for
+# random pools, nodes, settings and page sizes.  Mutants show that the test fails
+# when a property does not hold.
 #
-# LAYOUT_SEED=n takes other cases, LAYOUT_CASES=n more or fewer.
+# LAYOUT_SEED=n chooses other cases, LAYOUT_CASES=n more or fewer.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,8 +20,7 @@ my $cases = $ENV{LAYOUT_CASES} || 1000000;
 my $node = PostgreSQL::Test::Cluster->new('layout');
 $node->init;
 $node->start;
-plan skip_all => 'test/sweep/test_sweep is not installed in this server'
-  unless installed_module($node, 'test_sweep_layout');
+require_modules($node, 'test_sweep_layout');
 $node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
 note "seed $seed";
 
@@ -36,7 +35,7 @@ is($found{cases}, $cases, "in $cases layouts");
 cmp_ok($found{$_}, '>', $cases / 1000, "exercised: $_ ($found{$_})")
   for @columns[ 2 .. $#columns ];
 
-# A mutant that needs more cases than these would be seen by luck
+# A mutant that needs more cases than these would be found by luck only
 my %caught = map { split /\|/, $_, 2 } split /\n/,
   $node->safe_psql(
 	'postgres', qq{

@@ -1,7 +1,7 @@
 
 # Several hundred backends on a pool of 2 MB, on a server that permits 2000: the
-# leases shrink to one buffer each, grow again when the backends leave, and
-# nobody gets an error.
+# leases shrink to one buffer each, grow again when the backends leave, and no
+# backend gets an error.
 
 use strict;
 use warnings FATAL => 'all';
@@ -30,16 +30,14 @@ is( $node->safe_psql(
 	'ok|256|32',
 	'the server starts with max_connections = 2000');
 
-# Beyond memory by far
-my $load = start_pgbench($node, 'init', '--initialize', '--scale' => 2);
-is(wait_for_background($load, 60), 0, 'pgbench is initialized')
-  or die background_stderr($load);
+# Much larger than the pool
+init_pgbench($node, 2);
 
 my @strategies = strategies($node);
 my $idle = $node->safe_psql('postgres', 'SELECT backends FROM pg_sweep_status');
 cmp_ok($idle, '<', 16, 'few backends at first');
 
-# Of the size in force, and of what the backends really have
+# By the size in force, and by what the backends really have
 my $batch_fits = q{
 SELECT batch_size * backends <= lease_limit OR batch_size = 1,
        (SELECT sum(lease_left) <= greatest(lease_limit, backends) FROM pg_sweep_backends)
@@ -48,7 +46,7 @@ SELECT batch_size * backends <= lease_limit OR batch_size = 1,
 is($node->safe_psql('postgres', $batch_fits),
 	't|t', 'the leases are within their limit');
 
-# A session that has taken a lease while few were there, and sits on it
+# A session that took a lease when there were few backends, and keeps it
 my $sitter = $node->background_psql('postgres');
 $sitter->set_query_timer_restart;
 my $sitter_pid = $sitter->query_safe('SELECT pg_backend_pid()');
@@ -79,27 +77,17 @@ for my $strategy ('batched', (grep { $_ ne 'batched' } @strategies), 'switching'
 		switch_to($node, $strategy);
 	}
 
-	# Connections that stay, until we stop them
-	$load = start_pgbench(
-		$node, "many_$strategy",
-		'--client' => $clients,
-		'--jobs' => 2,
-		'--select-only',
-		'--time' => 3600);
-	ok( $node->poll_query_until(
-			'postgres',
-			"SELECT backends >= $clients FROM pg_sweep_status"),
+	# Connections that stay until they are stopped
+	my $load = start_pgbench($node, "many_$strategy", '--client' => $clients, '--jobs' => 2,
+		'--select-only', '--time' => 3600);
+	ok( $node->poll_query_until('postgres', "SELECT backends >= $clients FROM pg_sweep_status"),
 		"$strategy: $clients backends allocate");
 	is($node->safe_psql('postgres', 'SELECT batch_size FROM pg_sweep_status'),
 		1, "$strategy: a lease has shrunk to one buffer");
-	is( $node->safe_psql(
-			'postgres',
-			"SELECT bool_and(lease_left <= 1), count(*) >= $clients FROM pg_sweep_backends"
-		),
-		't|t',
-		"$strategy: and so have all that were given out");
+	is( $node->safe_psql('postgres',
+			"SELECT bool_and(lease_left <= 1), count(*) >= $clients FROM pg_sweep_backends"),
+		't|t', "$strategy: and so have all that were given out");
 
-	# each of them, and some more
 	my $wanted = 20 * $clients;
 	$wanted += $_ for values %before;
 	ok( $node->poll_query_until(
@@ -107,20 +95,13 @@ for my $strategy ('batched', (grep { $_ ne 'batched' } @strategies), 'switching'
 			"SELECT sum(allocations) >= $wanted FROM pg_sweep_strategies"),
 		"$strategy: they go on allocating");
 
-	# pgbench ends at a signal with nothing to say
+	# pgbench ends at a signal without a message
 	isnt(stop_background($load), undef, "$strategy: pgbench can be stopped");
 	is(background_stderr($load), '', "$strategy: no client had an error");
 
 	# Connections that come and go
-	$load = start_pgbench(
-		$node, "connect_$strategy",
-		'--client' => 50,
-		'--connect',
-		'--select-only',
-		'--transactions' => 6);
-	is(wait_for_background($load, 60),
-		0, "$strategy: 300 short connections work")
-	  or diag(background_stderr($load));
+	run_pgbench($node, "$strategy: 300 short connections work", "connect_$strategy",
+		'--client' => 50, '--connect', '--select-only', '--transactions' => 6);
 
 	if ($switcher)
 	{
@@ -143,11 +124,11 @@ for my $strategy ('batched', (grep { $_ ne 'batched' } @strategies), 'switching'
 	}
 }
 
-# It has been there all the time: by a query, its timeout begins anew.
+# A query restarts the session's timeout
 $sitter->query_safe('SELECT 1');
 $sitter->quit;
 
-# Those whose pgbench was stopped may find out in the middle of a query
+# A backend may lose its pgbench in the middle of a query
 is_deeply([ unexpected_log_lines($node, 0, qr/connection to client lost/) ],
 	[], 'no error in the log');
 $node->stop;

@@ -1,6 +1,6 @@
 
-# Parallel workers allocate with the strategy that is active, also while it is
-# switched; what they have counted stays when they are gone.
+# Parallel workers allocate with the active strategy, also while it is switched.
+# Their counts stay when they are gone.
 
 use strict;
 use warnings FATAL => 'all';
@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-# The leader only waits, so that what is read is read by workers
+# The leader only waits: workers read everything
 my $node = sweep_node(
 	'main',
 	conf => qq{
@@ -32,8 +32,8 @@ maintenance_work_mem = 256MB
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 
-# 24 partitions of 1 MB each: small enough that none is read through a ring, and
-# together three pools
+# 24 partitions of 1 MB each, together three pools.  Each is too small to be read
+# through a ring.
 my $partitions = 24;
 my $rows = $partitions * 900;
 $node->safe_psql(
@@ -66,8 +66,8 @@ sub launched
 	);
 }
 
-# Run something in a session of its own; returns its output, and how much the
-# strategy and the session's own backend have allocated meanwhile
+# Run SQL in a new session.  Returns its output, and how much the strategy and the
+# session's own backend have allocated meanwhile.
 sub run_counted
 {
 	my ($strategy, $sql) = @_;
@@ -84,7 +84,7 @@ SELECT coalesce((SELECT allocations FROM pg_sweep_backends WHERE pid = pg_backen
 	return ($result, $all, $own);
 }
 
-# While they run they have rows of their own, by the name that pg_stat_activity has
+# Running workers have rows, under the backend type that pg_stat_activity has
 my $slow = run_in_background(
 	'slow', 'psql', '--no-psqlrc',
 	'--host' => $node->host,
@@ -128,13 +128,12 @@ for my $strategy (strategies($node))
 		0,
 		"$strategy: and are gone");
 
-	# A pool at most was there already
+	# At most one pool was there already
 	cmp_ok($all - $own, '>=', $pages - 1024,
 		"$strategy: what workers allocated has been kept");
 	cmp_ok($own, '<', $pages / 4, "$strategy: the leader allocated little");
 
-	# The next ones take the places of those before, in turn, and add to what
-	# those have counted
+	# The next workers take the slots of the former ones and add to their counts
 	my $scans = 6;
 	($result, $all, $own) =
 	  run_counted($strategy, "$query;\n" x $scans);

@@ -1,6 +1,6 @@
 # The background writer under "partitioned": it writes ahead of each partition's
-# hand, all partitions together within one budget a cycle, none at the expense of
-# the others; and rests when there is nothing to do.
+# hand.  All partitions share one budget per cycle, and none is starved.  It rests
+# when there is nothing to do.
 
 use strict;
 use warnings FATAL => 'all';
@@ -27,34 +27,16 @@ bgwriter_lru_maxpages = 0
 bgwriter_lru_multiplier = 10
 });
 $node->start;
-plan skip_all => 'test/sweep/measure_sweep is not installed in this server'
-  unless installed_module($node, 'measure_sweep');
+require_modules($node, 'measure_sweep');
 $node->safe_psql('postgres',
 	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION pg_buffercache');
 
-sub sql
-{
-	my ($sql) = @_;
-	return $node->safe_psql('postgres', $sql);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sub configure
 {
 	my ($line) = @_;
 	$node->append_conf('postgresql.conf', $line);
-	return;
-}
-
-# One more cycle: wait until the writer has reported what is allocated now
-sub cycle
-{
-	my $seen = sql('SELECT buffers_alloc FROM pg_stat_bgwriter');
-
-	sql('SELECT measure_sweep_exact(1, 0)');
-	sql('SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres',
-		"SELECT buffers_alloc > $seen FROM pg_stat_bgwriter")
-	  or die 'the background writer makes no cycle';
 	return;
 }
 
@@ -68,7 +50,7 @@ sub dirty
 		GROUP BY partition ORDER BY partition});
 }
 
-# Fill the pool with dirty pages that nobody has used since
+# Fill the pool with dirty pages that no process has used since
 sub make_dirty
 {
 	sql(q{
@@ -91,7 +73,7 @@ sub cleaned
 make_dirty();
 my @dirty = dirty();
 is(scalar(grep { $_ > 150 } @dirty), 8, "all partitions are full of dirty pages: @dirty");
-cycle();
+bgwriter_cycle($node);
 is(join(' ', cleaned()), '0 0', 'nothing is written with bgwriter_lru_maxpages = 0');
 
 #
@@ -104,7 +86,7 @@ for (1 .. $cycles)
 {
 	# all partitions are asked for much
 	sql('SELECT measure_sweep_exact(256, 0)');
-	cycle();
+	bgwriter_cycle($node);
 }
 my ($clean, $full) = cleaned();
 cmp_ok($clean, '<=', $budget * ($full + 1),
@@ -116,11 +98,11 @@ is(scalar(grep { $before[$_] - $after[$_] > $clean / 40 } 0 .. 7),
 	8, "in every partition: @before became @after");
 
 #
-# Ahead of the hand: what is allocated next is clean already
+# Ahead of the hand: the next victims are clean already
 #
 configure("bgwriter_lru_maxpages = 1000");
 sql('SELECT measure_sweep_exact(1000, 0)');
-cycle() for 1 .. 2;
+bgwriter_cycle($node) for 1 .. 2;
 is( sql(q{
 	SELECT count(*) FROM pg_sweep_partitions JOIN pg_buffercache
 	ON (bufferid - 1 - first_buffer - (hand - first_buffer) + num_buffers) % num_buffers < 64
@@ -132,12 +114,12 @@ is( sql(q{
 # Idle: the writer rests
 #
 configure("bgwriter_delay = 10ms");
-cycle();
+bgwriter_cycle($node);
 my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'});
 my $event =
   q{SELECT wait_event = 'BgwriterHibernate' FROM pg_stat_activity WHERE backend_type = 'background writer'};
 ok($node->poll_query_until('postgres', $event),
-	'the background writer hibernates when nobody allocates');
+	'the background writer hibernates when no process allocates');
 
 # One allocation wakes it
 my $alloc = sql('SELECT buffers_alloc FROM pg_stat_bgwriter');

@@ -1,6 +1,6 @@
-# What partitions count adds up: with the counters of the strategy, with
-# pg_stat_bgwriter, and over nodes; under load, across resets and exits of
-# backends, and after a crash.
+# The counters of partitions add up to those of the strategy, of pg_stat_bgwriter
+# and of the nodes: under load, across resets and exits of backends, and after a
+# crash.
 
 use strict;
 use warnings FATAL => 'all';
@@ -22,19 +22,14 @@ pg_sweep.partitions = 8
 checkpoint_timeout = 1h
 });
 $node->start;
-plan skip_all => 'test/sweep/measure_sweep is not installed in this server'
-  unless installed_module($node, 'measure_sweep');
+require_modules($node, 'measure_sweep');
 
 my $clients = 8;
 
-sub sql
-{
-	my ($sql) = @_;
-	return $node->safe_psql('postgres', $sql);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-# At rest, everything adds up to the last event.  The question itself may
-# allocate between two of its parts, hence the poll.
+# At rest, everything adds up exactly.  The query itself may allocate between two of
+# its parts, hence the poll.
 sub check_sums
 {
 	my ($title, $under_way) = @_;
@@ -55,7 +50,7 @@ sub check_sums
 
 	my $agree;
 
-	# not as long as poll_query_until() would wait for a sum that is wrong
+	# poll_query_until() would wait too long for a wrong sum
 	for (1 .. 50)
 	{
 		$agree = sql(qq{
@@ -74,8 +69,8 @@ sub check_sums
 	return;
 }
 
-# Rows that cannot be.  Counters that belong together change at different moments
-# of an allocation: a view, or a reset, between the two is off by what is under
+# The number of rows that contradict themselves.  An allocation changes its counters
+# one after the other.  A view or a reset in between is off by the allocations under
 # way, which is the slack.
 sub impossible
 {
@@ -114,8 +109,8 @@ check_counts_agree($node, 'beginning');
 check_sums('beginning', 0);
 
 #
-# Many backends at once.  Victims alone, which is faster than reading pages: a
-# lease takes microseconds.
+# Many backends at once.  They allocate victims without reading pages, which is
+# faster: a lease takes microseconds.
 #
 sub alloc_load
 {
@@ -128,8 +123,8 @@ sub alloc_load
 		@options);
 }
 
-# Reads the views many times; returns the largest step back of a sum, and how far
-# it has come.
+# watch() reads the views many times.  It returns the largest step back of a sum, and
+# how far the requests came.
 sql(q{
 	CREATE FUNCTION watch(times int, OUT back numeric, OUT progress numeric) LANGUAGE plpgsql AS $$
 	DECLARE
@@ -157,8 +152,8 @@ ok( $node->poll_query_until('postgres',
 my ($back, $progress) = split /\|/, sql('SELECT * FROM watch(3000)');
 cmp_ok($progress, '>', 100_000, "much happens while the sums are watched: $progress requests");
 
-# An allocation under way is counted where the backend's last one was, and moves
-# to where it is served: one for each client, and for those that come and go.
+# An allocation under way is counted at the backend's last partition, and moves to the
+# one that serves it: one per client, and one per client that comes or goes.
 cmp_ok($back, '<=', 2 * $clients, "no sum goes back, but for allocations under way ($back)");
 is(impossible($clients * 64), 0, 'no row contradicts itself');
 stop_background($load);
@@ -183,9 +178,9 @@ $load = alloc_load('short', '--transactions' => 20, '--connect');
 is(wait_for_background($load, 60), 0, 'backends come and go');
 check_sums('backends that came and went', $clients);
 
-# A reset at rest begins at zero
+# A reset at rest
 sql('SELECT pg_sweep_reset_stats()');
-cmp_ok((split /\|/, fast_sums())[0], '<', 1000, 'a reset begins anew');
+cmp_ok((split /\|/, fast_sums())[0], '<', 1000, 'a reset sets the sums to zero');
 check_sums('a reset at rest', 0);
 
 #
@@ -205,7 +200,7 @@ is( sql(q{SET pg_sweep.numa_debug_node = 3; DO $$ BEGIN PERFORM measure_sweep_ex
 check_sums('switched and back', 0);
 
 #
-# How long pages stay
+# The life expectancy of pages
 #
 $node->restart;
 churn($node);
@@ -217,7 +212,7 @@ is( sql(q{
 			   num_buffers * (clock_timestamp() - pg_postmaster_start_time()) / evictions AS expected
 		FROM pg_sweep_partitions) AS p
 	WHERE life_expectancy BETWEEN expected * 0.7 AND expected * 1.4}),
-	8, 'pages stay for as long as it takes to evict a partition')
+	8, 'the life expectancy is the time that evicting a partition takes')
   or diag(sql(q{SELECT num_buffers, evictions, life_expectancy,
 	clock_timestamp() - pg_postmaster_start_time() FROM pg_sweep_partitions}));
 
@@ -238,7 +233,7 @@ is( sql('SELECT strategy, partitions, set_by FROM pg_sweep_status'),
 	'partitioned|8|start', 'with its partitions');
 cmp_ok((split /\|/, fast_sums())[0], '<', 5000, 'which count from zero');
 is( sql('SELECT count(*) FROM pg_sweep_flows WHERE from_partition <> to_partition'),
-	0, 'and keep their own');
+	0, 'and which serve their own requests');
 churn($node);
 check_counts_agree($node, 'crash');
 check_sums('crash', 0);

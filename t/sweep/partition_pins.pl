@@ -1,6 +1,6 @@
-# Pinned buffers: a partition that has nothing to give passes on to the nearest
-# one; the last unpinned buffer is found wherever it is; and only without any is
-# there an error.
+# Pinned buffers: a partition without an unpinned buffer passes the request on to the
+# nearest one.  The last unpinned buffer is found wherever it is.  There is an error
+# only if all are pinned.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,23 +20,18 @@ max_connections = 20
 pg_sweep.strategy = partitioned
 pg_sweep.numa_debug_nodes = 4
 pg_sweep.partitions = 8
-# nobody but the sessions below pins or writes a buffer
+# only the sessions below pin or write a buffer
 bgwriter_lru_maxpages = 0
 bgwriter_delay = 10s
 checkpoint_timeout = 1h
 });
 $node->start;
-for my $module (qw(measure_sweep test_pins))
-{
-	plan skip_all => "$module is not installed in this server"
-	  unless installed_module($node, $module);
-}
+require_modules($node, 'measure_sweep', 'test_pins');
 $node->safe_psql('postgres',
 	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_pins');
 
-# Run a statement on a node while buffers are pinned, each time in a new session.
-# It has run without pins before, so that no catalog must be read meanwhile.
-# Returns what went wrong, or 'fine'.
+# Run a statement on a node in a new session while buffers are pinned.  A first run
+# without pins fills the catalog caches.  Returns the error, or 'fine'.
 sub with_pins
 {
 	my ($pinned, $numa_node, $statement) = @_;
@@ -67,9 +62,8 @@ sub partitions
 	  . "FROM pg_sweep_partitions WHERE partition IN ($in)";
 }
 
-# Which partitions served the last statement, which allocates 1000 buffers.  The
-# session that asks is on any node, and in so small a pool its own catalogs take a
-# hundred or so.
+# The partitions that served the last statement, which allocates 1000 buffers.  The
+# asking session is on any node; its own catalogs take about a hundred buffers.
 sub served
 {
 	return $node->safe_psql('postgres',
@@ -78,13 +72,13 @@ sub served
 }
 
 #
-# A partition after the other has nothing to give.  Without balance, so that
-# nothing but pins sends a request elsewhere.
+# One partition after the other is pinned.  Balance is off, so only pins send a
+# request elsewhere.
 #
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = off');
 $node->restart;
 
-# The sessions' own homes: one of two partitions of a node
+# A session's home is one of the two partitions of its node
 my $allocate = 'SELECT measure_sweep_exact(1000, 0)';
 for my $numa_node (0, 2)
 {
@@ -122,12 +116,12 @@ is( $node->safe_psql('postgres', q{
   or diag($node->safe_psql('postgres', 'SELECT * FROM pg_sweep_partitions'));
 
 #
-# With balance, everybody else's partitions serve, too
+# With balance, other partitions serve, too
 #
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = on');
 $node->restart;
 is(with_pins(partitions(0 .. 6), 0, $allocate), 'fine', 'seven of eight partitions are pinned');
-is(served(), 7, 'the eighth serves everybody');
+is(served(), 7, 'the eighth serves all requests');
 
 #
 # None, and one, in every strategy
@@ -138,7 +132,7 @@ for my $strategy (strategies($node))
 	is(with_pins(all_but(''), 1, $allocate), 'XX000: no unpinned buffers available',
 		"$strategy: an error if all buffers are pinned");
 
-	# Each buffer is the only one once; in use until a moment ago, too
+	# Each buffer is the only unpinned one once, unused or used a moment ago
 	my $failures = $node->safe_psql(
 		'postgres', qq{
 		CREATE TEMP TABLE failed (buffer int, usage int, failure text);

@@ -1,6 +1,6 @@
-# Strategy "partitioned" on pretended NUMA nodes: a busy backend has the whole
-# pool, whatever the background writer does; the plan follows the load; and
-# without balance, everybody stays at home.
+# Strategy "partitioned" on emulated NUMA nodes: one busy backend gets the whole
+# pool, whatever the background writer does.  The plan follows the load.  Without
+# balance, each backend allocates at home.
 
 use strict;
 use warnings FATAL => 'all';
@@ -14,7 +14,7 @@ use Test::More;
 
 my $node = sweep_node(
 	'main', conf => qq{
-# so large that partitions are nearly equal; next to nothing of it is touched
+# so large that partitions are nearly equal; hardly any of it is touched
 shared_buffers = 256MB
 pg_sweep.strategy = partitioned
 pg_sweep.numa_debug_nodes = 4
@@ -22,17 +22,12 @@ pg_sweep.partitions = 8
 checkpoint_timeout = 1h
 });
 $node->start;
-plan skip_all => 'test/sweep/measure_sweep is not installed in this server'
-  unless installed_module($node, 'measure_sweep');
+require_modules($node, 'measure_sweep');
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep');
 
-sub sql
-{
-	my ($sql) = @_;
-	return $node->safe_psql('postgres', $sql);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-# Allocate on a node, in a session of its own
+# Allocate on a node, in a new session
 sub allocate_on
 {
 	my ($numa_node, $allocations) = @_;
@@ -40,28 +35,14 @@ sub allocate_on
 	return;
 }
 
-# By how much the partitions' allocations since a reset are off their fair
-# shares, at most, in parts of those
+# The largest relative deviation of a partition's allocations since the reset from
+# its fair share
 sub unfairness
 {
 	return sql(q{
 		SELECT round(max(abs(allocations / total / (num_buffers / buffers) - 1)), 4)
 		FROM (SELECT *, sum(allocations) OVER () AS total, sum(num_buffers::numeric) OVER () AS buffers
 			  FROM pg_sweep_partitions) AS p});
-}
-
-# Wait until the background writer has made a cycle that began after now: only a
-# cycle reports allocations.  It may be asleep for long.
-sub cycle
-{
-	my $seen = sql('SELECT buffers_alloc FROM pg_stat_bgwriter');
-
-	sql('SELECT measure_sweep_exact(1, 0)');
-	sql(q{SELECT pg_reload_conf()});
-	$node->poll_query_until('postgres',
-		"SELECT buffers_alloc > $seen FROM pg_stat_bgwriter")
-	  or die 'the background writer makes no cycle';
-	return;
 }
 
 sub check_rows
@@ -103,12 +84,12 @@ sub is_identity
 }
 
 #
-# One busy backend has the whole pool
+# One busy backend gets the whole pool
 #
 is(sql('SELECT count(*), sum(num_buffers) FROM pg_sweep_partitions'),
 	'8|32768', 'eight partitions are the pool');
 
-# with a background writer that makes plans meanwhile
+# A background writer that makes plans meanwhile
 sql('SELECT pg_sweep_reset_stats()');
 sql('SET pg_sweep.numa_debug_node = 2; SELECT measure_sweep_run(0, NULL, 1500)');
 cmp_ok(unfairness(), '<', 0.03,
@@ -117,8 +98,7 @@ cmp_ok(sql('SELECT count(*) FROM pg_sweep_flows WHERE from_node = 2 AND from_par
 	'>=', 7, 'and a plan says so');
 check_rows('one busy backend');
 
-# One that is long asleep; even allocations of this test's own are few enough
-# not to wake it in time.
+# One that sleeps long; the allocations of this test itself do not wake it in time
 $node->append_conf('postgresql.conf', "bgwriter_delay = 10s\nbgwriter_lru_maxpages = 0\n");
 $node->restart;
 for my $numa_node (0 .. 3)
@@ -129,7 +109,7 @@ for my $numa_node (0 .. 3)
 		"before there is a plan, a backend on node $numa_node gets all: off by " . unfairness());
 }
 
-# One that does nothing at all
+# One that is stopped
 my $writer = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'});
 kill('STOP', $writer) or die "could not stop $writer: $!";
 sql('SELECT pg_sweep_reset_stats()');
@@ -139,14 +119,14 @@ kill('CONT', $writer) or die "could not continue $writer: $!";
 cmp_ok($stopped, '<', 0.03, "with the background writer stopped, too: off by $stopped");
 
 #
-# The plan follows the load.  Its cycles are made one by one.
+# The plan follows the load, cycle by cycle
 #
 my $session;
 
-# A load of one cycle, in thousands for each node.  One session goes round the
-# nodes in turns so short that no hand gets far ahead by that alone.  What is left
-# of a lease goes with it: an odd number of turns, so that a round is not a whole
-# number of leases, which would favour the same node each time.
+# The load of one cycle, in thousands for each node.  One session visits the nodes in
+# short turns, so no hand gets far ahead by that alone.  The session takes the rest
+# of its lease along.  The number of turns is odd: a round of whole leases would favour
+# the same node each time.
 sub load
 {
 	my (@thousands) = @_;
@@ -160,11 +140,11 @@ sub load
 				  . "PERFORM measure_sweep_exact($thousands[$_] * 1000 / 243, 0);"
 			} grep { $thousands[$_] > 0 } 0 .. $#thousands),
 		'END LOOP; END $$');
-	cycle();
+	bgwriter_cycle($node);
 	return;
 }
 
-# Where the requests of a node go by the plan, in parts
+# The part of a node's requests that the plan sends to another node
 sub flow
 {
 	my ($from, $to) = @_;
@@ -175,8 +155,8 @@ sub flow
 		WHERE from_node = $from});
 }
 
-# Within the socket, where there is room on the nearer node.  Enough cycles for
-# what was before to be forgotten.
+# Within the socket, as there is room on the nearer node.  The cycles are enough to
+# forget the load before.
 $session = $node->background_psql('postgres');
 load(400, 0, 200, 200) for 1 .. 10;
 sql('SELECT pg_sweep_reset_stats()');
@@ -195,7 +175,7 @@ $node->append_conf('postgresql.conf',
 $node->restart;
 $session = $node->background_psql('postgres');
 
-ok(is_identity(), 'a server starts with everybody at home');
+ok(is_identity(), 'a server starts with the identity');
 load(900, 100) for 1 .. 5;
 sql('SELECT pg_sweep_reset_stats()');
 load(900, 100);
@@ -203,15 +183,15 @@ cmp_ok(unfairness(), '<', 0.1, '900k and 100k: allocations are shared fairly aft
 	  . unfairness());
 cmp_ok(abs(flow(0, 1) * 900 / 400 - 1), '<', 0.1, 'the plan sends on what is too much: ' . flow(0, 1));
 cmp_ok(sql('SELECT 100.0 * redirected_out / requests FROM pg_sweep_partitions WHERE partition = 1'),
-	'<', 10, 'who is asked for less keeps nearly all of it');
+	'<', 10, 'the partition with fewer requests keeps nearly all of them');
 
 my $cycles = 0;
 do { load(500, 500) } while (++$cycles < 10 && !is_identity());
-ok(is_identity(), "500k each: everybody stays at home after $cycles cycles");
+ok(is_identity(), "500k each: the identity after $cycles cycles");
 sql('SELECT pg_sweep_reset_stats()');
 load(500, 500);
 cmp_ok(sql('SELECT 100.0 * sum(redirected_out) / sum(requests) FROM pg_sweep_partitions'),
-	'<', 5, 'and does so');
+	'<', 5, 'and requests are served at home');
 
 #
 # Without balance
@@ -219,9 +199,9 @@ cmp_ok(sql('SELECT 100.0 * sum(redirected_out) / sum(requests) FROM pg_sweep_par
 load(900, 100);
 ok(!is_identity(), 'there is a plan again');
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = off');
-cycle();
+bgwriter_cycle($node);
 ok(is_identity(), 'pg_sweep.balance = off: the plan is gone');
-$session->query_safe('SELECT measure_sweep_exact(1000, 0)');	# leases of before
+$session->query_safe('SELECT measure_sweep_exact(1000, 0)');	# uses up former leases
 sql('SELECT pg_sweep_reset_stats()');
 load(150, 50) for 1 .. 2;
 ok(is_identity(), 'and no other is made');
@@ -229,9 +209,9 @@ is( sql(q{
 	SELECT sum(redirected_out), sum(redirected_in),
 		   bool_and(allocations = requests), min(allocations) FILTER (WHERE partition = 0) > 290000
 	FROM pg_sweep_partitions}),
-	'0|0|t|t', 'everybody allocates at home, however busy'); # but for rests of leases
+	'0|0|t|t', 'each backend allocates at home, however busy'); # except rests of leases
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = on');
-cycle();
+bgwriter_cycle($node);
 load(900, 100) for 1 .. 2;
 cmp_ok(flow(0, 1), '>', 0.3, 'and pg_sweep.balance = on brings it back: ' . flow(0, 1));
 

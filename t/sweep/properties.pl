@@ -1,17 +1,18 @@
 # Properties of the hand, of leases and of their size, under random
-# interleavings; and that the test notices when they do not hold.
+# interleavings.  Mutants show that the test fails when a property does not hold.
 #
-# The simulation (test/sweep/test_sweep) is repeatable: it depends on the
-# seeds only.  SWEEP_SEED=n begins with another one, SWEEP_SEEDS=n tries more.
+# The simulation (test/sweep/test_sweep) depends on the seeds only.  SWEEP_SEED=n
+# begins with another one, SWEEP_SEEDS=n tries more.
 
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
-use File::Basename;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
 use IPC::Run qw(start finish);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SweepTest;
 use Test::More;
 
 my $first_seed = $ENV{SWEEP_SEED} || 1;
@@ -21,21 +22,15 @@ my $last_seed = $first_seed + $seeds - 1;
 my $node = PostgreSQL::Test::Cluster->new('properties');
 $node->init;
 $node->start;
-
-# Servers that this project builds have the test modules; others may not.
-my $top = abs_path(dirname(__FILE__) . '/../..');
-plan skip_all => 'test/sweep/test_sweep is not installed in this server'
-  if index(abs_path($node->config_data('--bindir')), "$top/build/") != 0
-  && $node->safe_psql('postgres',
-	q{SELECT count(*) FROM pg_available_extensions WHERE name = 'test_sweep'}) eq '0';
+require_modules($node, 'test_sweep');
 $node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
 note "seeds $first_seed to $last_seed";
 
-# Pools: tiny ones, no multiple of any batch, one larger than all leases; many
-# and few backends, also more than the pool has leases for.
+# Pools and backends: tiny pools, sizes that are no multiple of any batch, a pool
+# larger than all leases, more backends than the pool has leases.
 my $pools = '(16, 4), (16, 200), (17, 40), (1000, 8), (1021, 60), (5000, 30), (16384, 200)';
 
-# The hand's first ticket: zero, and where 32 bits end
+# The hand's first ticket: zero, and near 2^32
 my $starts = '(0::int8), (4294967000)';
 
 # One row of sums as a hash, NULLs as empty strings
@@ -71,7 +66,7 @@ my %whole = simulate('false');
 is($whole{violations}, 0, "$whole{runs} simulations, whole operations: every property holds")
   or diag $whole{first};
 cmp_ok($whole{$_}, '>', 0, "exercised: $_ ($whole{$_})") for @always;
-is($whole{interrupted}, 0, 'nobody was stopped in the middle of an operation');
+is($whole{interrupted}, 0, 'no backend was stopped in the middle of an operation');
 is($whole{late_looks}, 0, 'no ticket was used that the hand had lapped');
 is($whole{stale}, 0, 'the published epoch was always exact');
 
@@ -86,9 +81,8 @@ cmp_ok($parts{$_}, '>', 0, "exercised: $_ ($parts{$_})")
 
 # ---- the size of a lease ----
 
-# Names of the properties that do not hold, by definition: what the limit is,
-# that it is kept, used up, and monotone; and the three questions that the
-# automatic size has to answer.
+# Names of the properties that do not hold, by definition: the limit, that it is kept,
+# used up and monotone; and the three cases for which the automatic size is made.
 sub batch_properties
 {
 	my ($code) = @_;
@@ -205,7 +199,7 @@ foreach my $case ([ 2, 1000 ], [ 4, 1021 ], [ 4, 16 ])
 	note "$name: $sum{late_looks} looks came a lap late, the race that lease.h documents";
 }
 
-# A defect must show within some tries, on a machine of one CPU, too
+# A defect must show within some tries, also on a machine with one CPU
 sub shows
 {
 	my ($code, $what) = @_;

@@ -1,6 +1,6 @@
-# One backend reads nine tenths of the pool twice: with every strategy, the second
-# reading finds as much in the pool as with core's.  A backend that is kept to its
-# partition of the pool would find little.
+# One backend reads nine tenths of the pool twice.  With every strategy, the second
+# reading finds as much in the pool as with core's.  A backend that were confined to
+# its partition would find little.
 
 use strict;
 use warnings FATAL => 'all';
@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-# Tables of less than a quarter of the pool each, so that no ring is used
+# Each table is smaller than a quarter of the pool, so no ring is used
 my $tables = 9;
 my $buffers = 4096;
 my $pages = int($buffers * 0.9 / $tables);
@@ -30,7 +30,7 @@ max_wal_size = 10GB
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 
-# One row a page
+# One row per page
 $node->safe_psql(
 	'postgres',
 	join '',
@@ -42,7 +42,7 @@ $node->safe_psql('postgres', 'VACUUM (FREEZE, ANALYZE)');
 is( $node->safe_psql('postgres', q{SELECT sum(relpages) FROM pg_class WHERE relname LIKE 'pages\_%'}),
 	$pages * $tables, 'the tables are nine tenths of the pool');
 
-# Read all of them; returns how many pages were in the pool
+# Read all tables; returns the number of pages that were in the pool
 sub read_all
 {
 	my ($session) = @_;
@@ -53,7 +53,7 @@ sub read_all
 		my $plan = $session->query_safe(
 			"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF, SUMMARY OFF) SELECT sum(i) FROM pages_$i");
 
-		# of the scan, which is the last to have a line of its own
+		# the last line of the plan with buffers is the scan's
 		my ($scan) = $plan =~ /Seq Scan.*?Buffers: shared ([^\n]*)/s
 		  or die "no scan in $plan";
 		$hits += $1 if $scan =~ /hit=(\d+)/;

@@ -1,9 +1,9 @@
 
-# Processes that allocate a page or two and exit must replace the whole pool,
-# not the same few buffers again and again.  With leases of a whole batch from
-# the start they used the first buffers of each batch and dropped the rest,
-# which lay at the same places in every lap: the pool was as good as a fraction
-# of its size (docs/design/0002).
+# Processes that allocate a page or two and exit must replace the whole pool, not
+# the same few buffers again and again.  With leases of a whole batch from the
+# start, they used the first buffers of each batch and dropped the rest.  These were
+# the same buffers in every lap, so the pool had the effect of a fraction of its size
+# (docs/design/0002).
 
 use strict;
 use warnings FATAL => 'all';
@@ -16,8 +16,8 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-# Few enough backends allocate that the limit of leases, an eighth of the pool,
-# leaves them a batch of some size.
+# Leases are limited to an eighth of the pool.  With the few backends here, that
+# leaves each a batch of some size.
 my $buffers = 512;
 my $pages = 700;
 my $node = sweep_node(
@@ -29,7 +29,7 @@ fsync = off
 });
 $node->start;
 
-# A row a page
+# One row per page
 $node->safe_psql(
 	'postgres', qq{
 CREATE EXTENSION pg_sweep;
@@ -41,16 +41,16 @@ VACUUM (FREEZE, ANALYZE) pages;
 CHECKPOINT;
 });
 is($node->safe_psql('postgres', q{SELECT pg_relation_size('pages') / 8192}),
-	$pages, 'a row takes a page');
+	$pages, 'one row per page');
 
-# One page after the other, so that each read is an allocation
+# One page after the other: each read is an allocation
 my $script = write_script('next_page', q{
 \set id :id + 1
 SELECT id FROM pages WHERE ctid = ('(' || :id || ',1)')::tid;
 });
 
-# How many of these pages are in the pool when a connection for each has read
-# it, the pool having been emptied before.
+# The number of these pages in the pool.  It was empty before, and a new connection
+# read each page.
 my %cached;
 for my $strategy (strategies($node))
 {

@@ -1,9 +1,9 @@
 
-# Switching every 50 ms under a read-write load beyond memory, with a crash in
-# the middle: no error, no hang, nothing lost, nothing miscounted.
+# Switching every 50 ms under a read-write load larger than the pool, with a crash
+# in the middle: no error, no hang, nothing lost, nothing miscounted.
 #
-# PG_SWEEP_STRESS_SECONDS says how long; test/long/sweep_stress_switch runs it for
-# three minutes.
+# PG_SWEEP_STRESS_SECONDS sets the duration; test/long/sweep_stress_switch runs it
+# for three minutes.
 
 use strict;
 use warnings FATAL => 'all';
@@ -42,9 +42,7 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 my @strategies = strategies($node);
 
-my $load = start_pgbench($node, 'init', '--initialize', '--scale' => 8);
-is(wait_for_background($load, 60), 0, 'pgbench is initialized')
-  or die background_stderr($load);
+init_pgbench($node, 8);
 cmp_ok(
 	$node->safe_psql(
 		'postgres', q{
@@ -52,7 +50,7 @@ SELECT sum(pg_relation_size(oid)) / 8192 / (SELECT buffers FROM pg_sweep_status)
   FROM pg_class WHERE relname LIKE 'pgbench%'}),
 	'>', 5, 'the database is many times the pool');
 
-# Start load and switching for some seconds
+# Start the load and the switching, for some seconds
 sub start_both
 {
 	my ($name, $duration) = @_;
@@ -67,8 +65,8 @@ sub start_both
 		start_switching($node, "switch_$name", $interval, $duration));
 }
 
-# How many switches there must have been.  A third of what the interval says
-# leaves room for a busy machine.
+# The least number of switches.  A third of what the interval gives leaves room for
+# a busy machine.
 sub switches_due
 {
 	my ($duration) = @_;
@@ -76,7 +74,7 @@ sub switches_due
 	return int($duration * 1000 / $interval / 3);
 }
 
-# Has each strategy worked?
+# Each strategy has allocated
 sub check_exercised
 {
 	my ($title, $duration) = @_;
@@ -93,8 +91,7 @@ sub check_exercised
 }
 
 #
-# Load, switching, and a backend that is killed.  Both pgbench would go on for
-# longer.
+# Load, switching, and a backend that is killed.  Both pgbench have a longer duration.
 #
 my $offset = -s $node->logfile;
 my ($first, $switcher) = start_both('crash', $half + 3600);
@@ -105,7 +102,7 @@ ok( $node->poll_query_until(
 	),
 	"crash: $clients clients are at work");
 
-# In slices, as the timeout of a poll is not for the duration that was asked for
+# In slices, because the duration may exceed the timeout of a query
 while (time < $kill_at)
 {
 	$node->safe_psql('postgres',
@@ -125,14 +122,14 @@ check_amcheck($node, 'crash');
 check_counts_agree($node, 'crash');
 
 #
-# Once more, to the end
+# The same without a crash
 #
 $offset = -s $node->logfile;
 my $due = switches_due($seconds - $half);
 my $switched = 0;
 
-# One round is enough, unless the clock jumped: a virtual machine that was
-# stopped for a while finds the time to be over.
+# One round is enough, unless the clock jumps: in a virtual machine that was stopped,
+# the time may be over at once.
 for my $round (1 .. 5)
 {
 	my ($second, $second_switcher) =

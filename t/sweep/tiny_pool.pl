@@ -1,7 +1,7 @@
 
-# The smallest pool there is, 16 buffers: everything works with every strategy,
-# and the one error that such a pool may raise is raised when all buffers are
-# pinned, and not when a single one is left.
+# The smallest possible pool, 16 buffers: everything works with every strategy.  The
+# one error that such a pool may raise is raised when all buffers are pinned, and not
+# when a single one is left.
 
 use strict;
 use warnings FATAL => 'all';
@@ -23,7 +23,7 @@ max_connections = 20
 # with wal_level = minimal, core pins up to 32 buffers at once when it logs a new
 # table at commit (log_newpage_range), which is an error here on any server
 wal_level = replica
-# nobody but the sessions below pins a buffer
+# only the sessions below pin a buffer
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 max_parallel_workers = 0
@@ -34,8 +34,8 @@ $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 is( $node->safe_psql('postgres', 'SELECT buffers FROM pg_sweep_status'),
 	$buffers, "the pool has $buffers buffers");
 
-# Tables with one page and two rows, some for cursors and some to be read
-# meanwhile, and a table that does not fit
+# Tables of one page with two rows, some for cursors and some to be read meanwhile,
+# and a table that does not fit
 my $readings = 20;
 $node->safe_psql(
 	'postgres',
@@ -103,8 +103,8 @@ SELECT count(*) FROM child c JOIN parent p ON p.id = c.parent_id WHERE p.id = 1 
 }
 
 #
-# All pinned.  A cursor that has fetched one row of two keeps the page pinned.
-# The catalogs that the sessions need are in their caches by then.
+# All pinned.  A cursor that has fetched one row of two keeps the page pinned.  By
+# then, the sessions have the catalogs in their caches.
 #
 sub open_cursors
 {
@@ -116,8 +116,8 @@ sub open_cursors
 	return;
 }
 
-# Read one-page tables, each of which takes the buffer of the one before.
-# Returns how many rows came.
+# Read tables of one page, each of which takes the buffer of the one before.  Returns
+# the number of rows.
 sub read_pages
 {
 	my ($session) = @_;
@@ -193,7 +193,7 @@ for my $strategy (strategies($node))
 		'>', 3 * $readings, "$strategy: it was this strategy that was asked");
 	if ($strategy ne 'stock')
 	{
-		# Two laps at least for each error
+		# At least two laps for each error
 		cmp_ok(counter($node, $strategy, 'pinned') - $pinned,
 			'>=', 4 * $buffers, "$strategy: it looked at all of them");
 		is(counter($node, $strategy, 'failed') - $failed,

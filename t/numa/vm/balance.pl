@@ -1,15 +1,14 @@
-# On real nodes: a load from one node is spread over all of them by their sizes, an
-# even load with affinity stays where it is, and between the two the plan goes
-# back to the identity.
+# On real nodes: a load from one node is spread over all of them by their sizes, and
+# an even load with affinity is served at home.  Between the two the plan returns to
+# the identity.
 #
-# The load is so many allocations at a fixed pace, and not as many as possible:
-# the machine's CPUs are emulated by fewer real ones, so that none of them is as
-# fast as the other.
+# The load has a fixed rate.  Fewer real CPUs emulate those of the machine, so their
+# speeds differ.
 use strict;
 use warnings FATAL => 'all';
 
 use FindBin;
-use lib "$FindBin::RealBin/../../lib", "$FindBin::RealBin/../lib";
+use lib "$FindBin::RealBin/../../lib";
 use NumaTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
@@ -24,7 +23,7 @@ pg_sweep.numa_placement = partition
 bgwriter_delay = 200ms
 });
 
-# Sessions that allocate at a fixed pace until they are stopped
+# Sessions that allocate at a fixed rate until they are stopped
 my @load;
 
 sub start_load
@@ -58,7 +57,7 @@ sub stop_load
 	return;
 }
 
-# So many cycles of the background writer
+# Wait for a number of cycles of the background writer
 sub wait_cycles
 {
 	my ($cycles) = @_;
@@ -75,8 +74,8 @@ sub run_on_node
 	return;
 }
 
-# The largest deviation of a partition's allocations from its fair share, in
-# percent of that, over the next cycles
+# The largest deviation of a partition's allocations from its fair share, in percent
+# of the share, over the next cycles
 sub worst_imbalance
 {
 	my ($cycles) = @_;
@@ -91,8 +90,8 @@ SELECT round(max(abs(allocations / sum_a / (num_buffers::numeric / sum_n) - 1)) 
           FROM pg_sweep_partitions) s});
 }
 
-# The median of three windows, or of five if that is too much: a host that is busy for
-# a moment does not let the machine keep its pace
+# The median of three windows, or of five if that is too large: while the host is
+# busy, the machine does not keep its rate
 sub usual_imbalance
 {
 	my ($cycles) = @_;
@@ -150,7 +149,7 @@ cmp_ok($imbalance, '<=', 10,
 	"nine of ten from one node: fair shares within 10 % ($imbalance %)");
 stop_load();
 
-# As much from each node
+# The same load on each node
 $server->append_conf('postgresql.conf', 'pg_sweep.numa_affinity = spread');
 $server->reload;
 $server->poll_query_until('postgres',
@@ -169,8 +168,7 @@ is_deeply(
 	'even: affinity has put a session on each node');
 wait_cycles(10);
 
-# The emulated CPUs do not keep the pace exactly, so that a plan now and then
-# corrects a little
+# The emulated CPUs do not keep the rate exactly; a plan may correct a little
 ok( $server->poll_query_until(
 		'postgres',
 		'SELECT min(weight) >= 0.9 FROM pg_sweep_flows WHERE from_partition = to_partition'

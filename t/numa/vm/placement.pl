@@ -1,11 +1,11 @@
-# Shared memory is where pg_sweep.numa_placement wants it: by pg_sweep_numa_residence,
-# and by /proc, which knows nothing of pg_sweep.  Processes get PGPROCs of their
-# node, and run where pg_sweep.numa_affinity wants them.
+# Shared memory is on the nodes that pg_sweep.numa_placement chooses, according to
+# pg_sweep_numa_residence and independently to /proc.  Processes get PGPROCs of their
+# node, and run where pg_sweep.numa_affinity puts them.
 use strict;
 use warnings FATAL => 'all';
 
 use FindBin;
-use lib "$FindBin::RealBin/../../lib", "$FindBin::RealBin/../lib";
+use lib "$FindBin::RealBin/../../lib";
 use NumaTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
@@ -20,7 +20,7 @@ my $server = numa_server('placement',
 
 sub query { return $server->safe_psql('postgres', $_[0]); }
 
-# Start with these settings, and fill the pool: every buffer gets a page.
+# Start with these settings; returns the log's line on placement
 sub start_with
 {
 	my ($placement, $more) = @_;
@@ -34,8 +34,7 @@ sub start_with
 	return $line // '';
 }
 
-# The table is a tenth larger than the pool, which therefore is full after it has
-# been read.
+# Fill the pool by reading a table that is a tenth larger
 sub fill
 {
 	if (query(q{SELECT count(*) FROM pg_class WHERE relname = 'filler'}) == 0)
@@ -53,8 +52,8 @@ INSERT INTO filler SELECT repeat('x', 5000)
 	return;
 }
 
-# Shared memory as a process has mapped it, by numa_maps: ranges of one policy, and
-# how many pages of each are on which node
+# The shared memory of a process by numa_maps: ranges of one policy each, with the
+# number of pages on each node
 sub shared_ranges
 {
 	my ($pid) = @_;
@@ -187,8 +186,8 @@ $count{$_}++ foreach @cpus;
 is_deeply(\%count, { map { $_ => 3 } 0 .. $nodes - 1 }, "spread: each of $nodes nodes got 3 of the backends (@cpus)");
 is_deeply([ sort { $a <=> $b } @cpus[ 0 .. $nodes - 1 ] ], [ 0 .. $nodes - 1 ], 'spread: in turn');
 
-# Which PGPROC they have: of those for clients, the first part belongs to node 0,
-# and so on.  Its number is in each virtual transaction id.
+# Their PGPROCs: of those for clients, the first part belongs to node 0, and so on.
+# The number is part of the virtual transaction id.
 my @procnos = map {
 	$_->query_safe(q{
 SELECT split_part(virtualtransaction, '/', 1) FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1})
@@ -221,7 +220,7 @@ $server->reload;
 $server->poll_query_until('postgres', q{SELECT current_setting('pg_sweep.numa_affinity') = 'off'});
 is(query($where), '0-' . ($nodes - 1), 'off: backends are free');
 
-# after a crash, shared memory is new, and is placed again
+# after a crash, the new shared memory is placed again
 my $offset = -s $server->logfile;
 $server->adjust_conf('postgresql.conf', 'restart_after_crash', 'on');
 kill 'KILL', query(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'});

@@ -1,10 +1,10 @@
-# The machine has the nodes and distances asked for, and a server with pg_sweep
-# runs in it: its shared memory in the pages asked for, and on several nodes.
+# The machine has the nodes and distances asked for.  A server with pg_sweep runs in
+# it, with its shared memory in the pages asked for and on several nodes.
 use strict;
 use warnings FATAL => 'all';
 
 use FindBin;
-use lib "$FindBin::RealBin/../../lib", "$FindBin::RealBin/../lib";
+use lib "$FindBin::RealBin/../../lib";
 use NumaTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
@@ -73,7 +73,7 @@ for my $strategy (strategies($server))
 }
 check_balances($server, 'after the load');
 
-# Where the pool is, as the kernel says
+# The nodes of the pool's pages, from the kernel
 my %pages = map { split /\|/ } split /\n/,
   $server->safe_psql(
 	'postgres', q{
