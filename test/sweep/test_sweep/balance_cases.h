@@ -83,7 +83,7 @@ pick_nodes(BalanceCase *bc, uint32 nparts)
 	bc->in.nnodes = n;
 	bc->in.stride = pick(2) == 0 ? CASE_MAX_NODES : n;
 
-	/* What must not be looked at looks tempting */
+	/* Entries that must not be read look tempting */
 	memset(bc->distance, 1, sizeof(bc->distance));
 	bc->distances = pick(lengthof(distance_kinds));
 	for (uint32 a = 0; a < n; a++)
@@ -196,7 +196,7 @@ pick_requests(const BalanceCase *bc, uint32 p, uint32 chosen, double scale)
 	}
 }
 
-/* Move requests between pairs of partitions, so that the others stay fair */
+/* Move requests between pairs of partitions; the others keep fair shares */
 static void
 unbalance_pairs(BalanceCase *bc)
 {

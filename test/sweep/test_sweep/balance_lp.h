@@ -3,16 +3,16 @@
  * balance_lp.h
  *	  The oracle of the balancer's test: the linear program itself.
  *
- * Each partition's requests are supply, each partition's fair share is demand,
- * anything may be sent anywhere, and the cost is what crosses nodes; among
- * solutions of equal cost, the distance it goes.  Nothing is known here of nodes
- * that are levelled first, of partitions that keep what is theirs, or of whole
- * numbers: those are the balancer's ways to the same end.
+ * Each partition's requests are supply, each partition's fair share is demand.
+ * Any partition may send to any other.  The cost is the flow between nodes, and
+ * among solutions of equal cost the distance.  The balancer reaches the same end by
+ * other means, which are unknown here: it levels nodes first, keeps requests at
+ * home, and has whole numbers.
  *
- * Solved by the simplex method for transportation problems (Dantzig 1951):
- * a basis is a tree of cells, prices follow from the tree, a cell that is
- * cheaper than the prices say enters.  When there is none the prices prove that
- * no solution is cheaper, whatever way we came there.
+ * Solved by the simplex method for transportation problems (Dantzig 1951): a basis
+ * is a tree of cells, prices follow from the tree, and a cell that is cheaper than
+ * its prices enters.  When there is none, the prices prove that no solution is
+ * cheaper.
  *
  * test/sweep/test_sweep/balance_lp.h
  *
@@ -24,14 +24,14 @@
 #define LP_MAX			64		/* rows, and columns */
 
 /*
- * Crossing nodes comes first: more than what distances can add up to along all
- * cells of a basis.
+ * Flow between nodes has priority: this is more than the sum of distances along
+ * all cells of a basis can be.
  */
 #define LP_REMOTE_COST	100000
 
 /*
- * Supplies are changed by this times a little more for each, so that no cell of
- * a basis is zero and the method cannot go in circles.
+ * Each supply is increased by about this, a little more for each.  Then no cell of a
+ * basis is zero, and the method cannot cycle.
  */
 #define LP_PERTURBATION	1e-11
 
@@ -61,8 +61,8 @@ typedef struct Lp
 } Lp;
 
 /*
- * Any solution to begin with: cheap cells first.  Each cell uses up a row or a
- * column, and only one, until both end together.
+ * A first solution: cheap cells first.  Each cell uses up one row or one column,
+ * until both end together.
  */
 static void
 lp_start(Lp *lp)
@@ -111,8 +111,8 @@ lp_start(Lp *lp)
 }
 
 /*
- * Hang the tree up at row 0, and set the prices such that each cell of the
- * basis costs what its row's and its column's price add up to.
+ * Make row 0 the root of the tree.  Set the prices: each cell of the basis costs the
+ * sum of its row's and its column's price.
  */
 static void
 lp_hang_up(Lp *lp)
@@ -157,8 +157,7 @@ lp_hang_up(Lp *lp)
 }
 
 /*
- * The cell that is cheaper than its prices by most, in the first row that has
- * any, going round.
+ * The cell that is cheapest compared with its prices, in the next row that has any
  */
 static bool
 lp_entering(Lp *lp, int *row, int *col)
@@ -188,8 +187,8 @@ lp_entering(Lp *lp, int *row, int *col)
 }
 
 /*
- * The cells that a new one makes a circle with lose and gain in turn.  Those
- * that lose are the first, third, ... from both ends.
+ * A new cell closes a cycle, whose cells lose and gain in turn.  Those that lose are
+ * the first, third, ... from both ends.
  */
 static void
 lp_pivot(Lp *lp, int row, int col)
@@ -246,7 +245,7 @@ lp_check(const Lp *lp)
 }
 
 /*
- * Solve it.  Amounts are relative: supply and demand are brought to a sum of 1.
+ * Solve it.  Amounts are relative: supply and demand are scaled to a sum of 1.
  */
 static void
 lp_solve(Lp *lp)

@@ -3,9 +3,9 @@
  * balance_mutants.h
  *	  pg_sweep's balancer, and broken variants of it.
  *
- * Each mutant has one mistake: seen in other patches for the same purpose, or
- * the simpler method that somebody may think as good.  A test that lets one pass
- * tests nothing; t/sweep/balance.pl demands that each is caught.
+ * Each mutant has one mistake: seen in other patches for the same purpose, or a
+ * simpler method that seems as good.  t/sweep/balance.pl demands that each is
+ * caught.
  *
  * test/sweep/test_sweep/balance_mutants.h
  *
@@ -499,7 +499,7 @@ damp_slowly(double *smoothed, const uint64 *recent, uint32 nparts)
 		smoothed[i] += (recent[i] - smoothed[i]) / 16;
 }
 
-/* Follows a rise at once, and never falls back as fast */
+/* Follows a rise at once, and a fall slowly */
 static void
 damp_falls_only(double *smoothed, const uint64 *recent, uint32 nparts)
 {
@@ -507,7 +507,7 @@ damp_falls_only(double *smoothed, const uint64 *recent, uint32 nparts)
 		smoothed[i] = Max((double) recent[i], (smoothed[i] * 7 + recent[i]) / 8);
 }
 
-/* Half and half of the counts, so that a heavy load is remembered for longer */
+/* The mean of the counts, which remembers a heavy load for longer */
 static void
 damp_counts(double *smoothed, const uint64 *recent, uint32 nparts)
 {
@@ -524,7 +524,7 @@ damp_counts(double *smoothed, const uint64 *recent, uint32 nparts)
 	.identity = make_identity, \
 	.damp = pgsweep_damp_requests
 
-/* A mutant is the real code with a part replaced, which the compiler remarks */
+/* A mutant is the real code with a part replaced, of which compilers warn */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 

@@ -3,8 +3,8 @@
  * layout_mutants.h
  *	  pg_sweep's layout of partitions, and broken variants of it.
  *
- * Each mutant has one mistake, of the kind that one look at a pool of a round
- * size does not show.  t/sweep/layout.pl demands that each is caught.
+ * Each mutant has one mistake that a pool of a round size does not show.
+ * t/sweep/layout.pl demands that each is caught.
  *
  * test/sweep/test_sweep/layout_mutants.h
  *
@@ -62,7 +62,7 @@ number_in_any_pool(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpu
 									  nnodes, cpus_per_node);
 }
 
-/* The automatic number by what those who ask may have */
+/* The automatic number with the limit of configured ones */
 static uint32
 number_of_tiny_ones(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
 {
@@ -156,7 +156,7 @@ sizes_rest_to_first(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, ui
 	size[nparts - 1] += (nbuffers - head) % unit;
 }
 
-/* The last few buffers belong to nobody */
+/* The last few buffers belong to no partition */
 static void
 sizes_without_tail(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
 {

@@ -3,9 +3,8 @@
  * mutants.h
  *	  pg_sweep's lease code, and broken variants of it.
  *
- * Each mutant has one mistake, most of them seen in other patches for the same
- * purpose or one edit away from lease.h.  A test that lets one pass tests
- * nothing; t/sweep/properties.pl demands that each is caught.
+ * Each mutant has one mistake: seen in other patches for the same purpose, or one
+ * edit away from lease.h.  t/sweep/properties.pl demands that each is caught.
  *
  * test/sweep/test_sweep/mutants.h
  *
@@ -123,7 +122,7 @@ expire_lap_late(PgSweepLease *lease, uint64 active, uint32 batch)
 	return expire_with_lap(lease, active, batch, sim->n);
 }
 
-/* Takes the published epoch for the whole truth */
+/* Relies on the published epoch alone */
 static uint32
 expire_by_epoch(PgSweepLease *lease, uint64 active, uint32 batch)
 {
@@ -160,7 +159,7 @@ expire_not_cleared(PgSweepLease *lease, uint64 active, uint32 batch)
 	return dropped;
 }
 
-/* ---- leases taken for good that are not, or the other way round ---- */
+/* ---- leases that are good only seemingly, or good and not recognized ---- */
 
 static bool
 good_switched(const PgSweepLease *lease, const PgSweepPartition *part,
@@ -281,7 +280,7 @@ position_hand32(PgSweepPartition *part, int *buffer, uint64 *passes)
 	*passes = ticket / part->num_buffers;
 }
 
-/* Whoever goes over the end counts the pass, after it has moved the hand */
+/* The backend that goes over the end counts the pass, after moving the hand */
 static void
 take_counting(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
@@ -391,7 +390,7 @@ batch_timid(uint32 wish, uint32 nbuffers, uint32 nbackends)
 	.position = pgsweep_hand_position, \
 	.batch_for = pgsweep_batch_size_for
 
-/* A mutant is the real code with a part replaced, which the compiler remarks */
+/* A mutant is the real code with a part replaced, of which compilers warn */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * oracle.h
- *	  What must be true of leases, from the definitions and not from the
- *	  formulas of lease.h and batch.h.
+ *	  Properties of leases, from their definitions and not from the formulas of
+ *	  lease.h and batch.h.
  *
  * test/sweep/test_sweep/oracle.h
  *
@@ -14,8 +14,8 @@
 #include "sim.h"
 
 /*
- * Tickets were given out.  They are the next ones in order, each buffer after
- * the one before it and the first after the last.
+ * Tickets were given out: the next ones in order of buffers, with the first after
+ * the last.
  */
 static void
 sim_given(uint64 first, uint32 count)
@@ -71,9 +71,9 @@ any_lapped(const SimBackend *b)
 }
 
 /*
- * How many of the backend's tickets are out of date: all of them if the
- * strategy was switched or a buffer among them was given out again, else what
- * exceeds the size of a lease now.
+ * How many of the backend's tickets are out of date: all of them if the strategy
+ * was switched or one of their buffers was given out again, else those beyond the
+ * present size of a lease.
  */
 static uint32
 out_of_date(const SimBackend *b, uint64 active, uint32 batch)
@@ -84,8 +84,8 @@ out_of_date(const SimBackend *b, uint64 active, uint32 batch)
 }
 
 /*
- * All that backends may still use is within an eighth of the pool, or one
- * ticket each if there are more backends than that.
+ * The usable tickets of all backends are at most an eighth of the pool, or one per
+ * backend if there are more backends than that.
  */
 static void
 check_outstanding(void)
@@ -123,11 +123,11 @@ published_exact(void)
 }
 
 /*
- * The published epoch is never ahead of the hand.  It is behind only from the
- * moment when a lease in a new epoch was taken to the moment when its taker (or
- * another one) has published that; a taker who was stopped in between may write
- * an older epoch over a newer one, until the next lease is taken.  So after a
- * lease was taken by someone who was not stopped, it is exact.
+ * The published epoch is never ahead of the hand.  It is behind from the moment
+ * when a lease in a new epoch is taken until its backend, or another one, has
+ * published that.  A backend that is stopped in between may write an older epoch
+ * over a newer one, until the next lease is taken.  So it is exact after a backend
+ * took a lease without being stopped.
  */
 static void
 check_published(bool exact)
@@ -174,9 +174,9 @@ check_position(SimBackend *b)
 }
 
 /*
- * Does the code take the lease for good at first sight?  It must not if any of
- * it is out of date, but for the documented window.  It must not be too careful
- * either, or the quick way would never be gone.
+ * Does the code take the fast path?  It must not if any ticket is out of date,
+ * except in the documented window.  It must not be too careful, either, or the fast
+ * path would never be taken.
  */
 static bool
 good_checked(SimBackend *b, uint64 active, uint32 batch)
@@ -274,9 +274,9 @@ expire_checked(SimBackend *b, uint64 active, uint32 batch)
 }
 
 /*
- * Take a lease.  It is never larger than the batch, nor than what its owner has
- * used since it started over, and one; so nobody can drop more than it uses.
- * And it does become as large as the batch.
+ * Take a lease.  It is never larger than the batch, nor than one more than its owner
+ * has used since it started over; so no backend drops more than it uses.  And it
+ * does become as large as the batch.
  */
 static void
 take_checked(SimBackend *b, uint64 active, uint32 batch)
@@ -303,8 +303,8 @@ take_checked(SimBackend *b, uint64 active, uint32 batch)
 }
 
 /*
- * Look at one buffer.  stopped says whether the backend was stopped at any time
- * since it began to look whether its lease is valid.
+ * Look at one buffer.  stopped: was the backend stopped since it began to check its
+ * lease?
  */
 static void
 tick_checked(SimBackend *b, uint64 active, bool stopped, bool exact)

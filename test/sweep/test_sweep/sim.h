@@ -5,9 +5,9 @@
  *
  * The headers of pg_sweep are compiled in here with their atomic operations
  * redirected: before each of them, the simulation may stop the virtual backend
- * and let others go on, for a moment or for laps.  So the interleavings that are
- * tried are those of a real machine, between any two atomic operations, but they
- * are chosen by a seed and can be repeated.
+ * and let others go on, for a moment or for laps.  Thus interleavings are those of
+ * a real machine, between any two atomic operations, but a seed chooses them and
+ * they are repeatable.
  *
  * test/sweep/test_sweep/sim.h
  *
@@ -25,10 +25,10 @@ static void sim_step(void);
 /* Called after each fetch-add: the tickets that it handed out */
 static void sim_given(uint64 first, uint32 count);
 
-/* What Assert() is in the code under test: a violation, not a crash */
+/* Assert() in the code under test is a violation, not a crash */
 static void sim_assert(bool condition, const char *what);
 
-/* Looks of leases at the hand's line, which is what they are to avoid */
+/* Reads of the hand's cache line, which leases are to avoid */
 static uint64 sim_hand_reads = 0;
 
 static inline void

@@ -15,14 +15,12 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 
 #include "sim.h"
 #include "oracle.h"
 #include "mutants.h"
+#include "property.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "test_sweep",
@@ -32,7 +30,7 @@ PG_MODULE_MAGIC_EXT(
 /* A virtual backend that is stopped can wait for another stopped one */
 #define MAX_DEPTH		3
 
-/* Largest pool; the oracle has four bytes a buffer */
+/* Largest pool; the oracle has four bytes per buffer */
 #define MOST_BUFFERS		(1 << 20)
 #define MOST_BACKENDS	4096
 
@@ -41,8 +39,8 @@ PG_FUNCTION_INFO_V1(test_sweep_codes);
 PG_FUNCTION_INFO_V1(test_sweep_batch);
 PG_FUNCTION_INFO_V1(test_sweep_lease_limit);
 
-/* Chosen once a simulation, so that different seeds see different weather */
-static uint32 quiet;			/* one in so many rare events happens */
+/* Chosen once per simulation, for variety between seeds */
+static uint32 quiet;			/* one in this number of rare events happens */
 static uint32 longest_walk;		/* looks of one allocation */
 static int	steps_left;
 
@@ -65,7 +63,7 @@ random_wish(void)
 	return pgsweep_batch_wish(some[sim_random(lengthof(some))], 1);
 }
 
-/* As pgsweep_walk() does it, looking at a number of buffers */
+/* As pgsweep_walk() does it, with a given number of looks at buffers */
 static void
 allocate(SimBackend *b, uint32 looks)
 {
@@ -78,7 +76,7 @@ allocate(SimBackend *b, uint32 looks)
 	stops = sim->stops;
 	exact = published_exact();
 
-	/* the quick way */
+	/* the fast path */
 	if (good_checked(b, active, batch) && sim->violation == NULL)
 	{
 		sim_step();
@@ -111,8 +109,8 @@ may_run(const SimBackend *b)
 }
 
 /*
- * Everybody claims, again and again, until more than the pool is claimed and
- * nobody has asked for the position in between.
+ * All backends claim, again and again, until more than the pool is claimed.  No
+ * backend asks for the position in between.
  */
 static void
 burst(void)
@@ -148,8 +146,8 @@ burst(void)
 }
 
 /*
- * Let others go on: a few actions, or as many as it takes for the hand to make
- * a lap or two.
+ * Let other backends run: for a few actions, or until the hand has made a lap or
+ * two.
  */
 static void
 let_others_run(void)
@@ -246,17 +244,6 @@ act(SimBackend *b)
 	sim->current = before;
 }
 
-static const SimCode *
-find_code(const char *name)
-{
-	for (int i = 0; i < lengthof(sim_codes); i++)
-		if (strcmp(sim_codes[i].name, name) == 0)
-			return &sim_codes[i];
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("there is no code \"%s\" to test", name)));
-}
-
 static void
 simulate(uint64 start)
 {
@@ -300,24 +287,18 @@ test_sweep_simulate(PG_FUNCTION_ARGS)
 	int32		backends = PG_GETARG_INT32(3);
 	int64		start = PG_GETARG_INT64(5);
 	Sim			simulation = {0};
-	TupleDesc	tupdesc;
-	Datum		values[1 + sizeof(SimCounts) / sizeof(int64)];
-	bool		nulls[lengthof(values)] = {0};
+	Datum		result;
 
 	if (n < 1 || n > MOST_BUFFERS || backends < 1 || backends > MOST_BACKENDS || start < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("buffers must be 1 to %d, backends 1 to %d, start not negative",
 						MOST_BUFFERS, MOST_BACKENDS)));
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	if (tupdesc->natts != lengthof(values))
-		elog(ERROR, "the SQL function does not fit the library");
 
 	sim = &simulation;
 	steps_left = PG_GETARG_INT32(1);
 	pg_prng_seed(&sim->prng, (uint64) seed);
-	sim->code = find_code(text_to_cstring(PG_GETARG_TEXT_PP(6)));
+	sim->code = FIND_CODE(sim_codes, 6);
 	sim->interrupts = PG_GETARG_BOOL(4);
 	sim->n = n;
 	sim->max_backends = backends;
@@ -328,37 +309,18 @@ test_sweep_simulate(PG_FUNCTION_ARGS)
 
 	simulate((uint64) start);
 
-	nulls[0] = (sim->violation == NULL);
-	if (!nulls[0])
-		values[0] = CStringGetTextDatum(sim->violation);
-	for (int i = 1; i < lengthof(values); i++)
-		values[i] = Int64GetDatum(((int64 *) &sim->counts)[i - 1]);
-
+	result = violation_row(fcinfo, sim->violation, &sim->counts, sizeof(sim->counts));
 	pfree(sim->part);
 	pfree(sim->backends);
 	pfree(sim->given);
 	sim = NULL;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+	PG_RETURN_DATUM(result);
 }
 
-/*
- * Names of what test_sweep_simulate() can test; the first is the real one.
- */
 Datum
 test_sweep_codes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	for (int i = 0; i < lengthof(sim_codes); i++)
-	{
-		Datum		value = CStringGetTextDatum(sim_codes[i].name);
-		bool		null = false;
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &null);
-	}
-	return (Datum) 0;
+	return code_names(fcinfo, sim_codes, sizeof(sim_codes[0]), lengthof(sim_codes));
 }
 
 /*
@@ -367,7 +329,7 @@ test_sweep_codes(PG_FUNCTION_ARGS)
 Datum
 test_sweep_batch(PG_FUNCTION_ARGS)
 {
-	const SimCode *code = find_code(text_to_cstring(PG_GETARG_TEXT_PP(4)));
+	const SimCode *code = FIND_CODE(sim_codes, 4);
 
 	PG_RETURN_INT32(code->batch_for(pgsweep_batch_wish(PG_GETARG_INT32(0),
 													   PG_GETARG_INT32(1)),

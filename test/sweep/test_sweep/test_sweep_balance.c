@@ -14,11 +14,8 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "utils/builtins.h"
 
 /* The code itself: mutants replace parts of it */
 #include "sweep/balance.c"
@@ -27,6 +24,7 @@
 #include "balance_cases.h"
 #include "balance_lp.h"
 #include "balance_mutants.h"
+#include "property.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "test_sweep_balance",
@@ -40,15 +38,15 @@ PG_FUNCTION_INFO_V1(test_sweep_balance_usec);
 
 /*
  * Weights are whole numbers of units.  A weight in a row is less than a unit
- * off, and what is sent beyond any point of a row is half a unit off at most.
- * Rows together are no more than all requests, so that is so of sums, too.
+ * off, and what is sent beyond any point of a row is at most half a unit off.
+ * All rows together are no more than all requests, so the same holds for sums.
  */
 #define UNIT			(1.0 / PGSWEEP_FLOW_UNIT)
 
 /* For floating point on both sides, and for the balancer's whole numbers */
 #define SLACK			1e-8
 
-/* What the cases had in them; int64 each, as the SQL function's columns */
+/* What the cases exercised; int64 each, as the SQL function's columns */
 typedef struct BalanceCounts
 {
 	int64		cases;
@@ -63,22 +61,6 @@ typedef struct BalanceCounts
 static BalanceCounts counts;
 static double worst_remote;		/* more than the oracle's, in parts of all */
 static double worst_distance;
-
-static char violation[256];
-
-static bool violated(const char *fmt,...) pg_attribute_printf(1, 2);
-
-/* Always false, for return violated(...) */
-static bool
-violated(const char *fmt,...)
-{
-	va_list		args;
-
-	va_start(args, fmt);
-	vsnprintf(violation, sizeof(violation), fmt, args);
-	va_end(args);
-	return false;
-}
 
 static double
 row_weight(const PgSweepFlowRow *row, uint32 i)
@@ -166,7 +148,7 @@ expect_identity(const BalanceCase *bc)
 	return result;
 }
 
-/* Who keeps what is theirs, and who has nothing to send keeps the identity */
+/* Each partition keeps its share; one without requests has the identity */
 static bool
 check_kept(const BalanceCase *bc, const PgSweepFlowRow *rows)
 {
@@ -207,8 +189,8 @@ check_shares(const BalanceCase *bc, const PgSweepFlowRow *rows)
 }
 
 /*
- * Against the oracle.  Rows are nearest first, so that what crosses nodes is
- * all beyond one point of the row, and the distance is a sum of steps at such
+ * Compare with the oracle.  Rows are sorted nearest first, so all flow between
+ * nodes is beyond one point of the row.  The distance is a sum of steps at such
  * points, together no more than the farthest.
  */
 static bool
@@ -258,7 +240,7 @@ check_optimal(const BalanceCase *bc, const PgSweepFlowRow *rows)
 		return violated("%g goes to other nodes, which costs %g; it could cost %g",
 						remote, distance, lp.distance);
 
-	/* A simplex has 2n - 1, but for ties; a backend is not to go to everyone */
+	/* A simplex has 2n - 1, except for ties; a row must not name all */
 	if (targets > 3 * bc->in.nparts)
 		return violated("%u targets in %u rows", targets, bc->in.nparts);
 	return true;
@@ -267,7 +249,7 @@ check_optimal(const BalanceCase *bc, const PgSweepFlowRow *rows)
 static void
 plan_with(const BalanceCode *code, const PgSweepBalanceInput *in, PgSweepFlowRow *rows)
 {
-	/* The code as it is called, not as it is put together here */
+	/* The real code is called as the server calls it */
 	if (code == &balance_codes[0])
 		pgsweep_plan_flows(in, rows);
 	else
@@ -315,7 +297,7 @@ one_cycle(const BalanceCode *code, BalanceCase *bc, double first, double base,
 	{
 		double		n = p == 0 ? first : base;
 
-		/* Many backends at random times: as many as the root more or less */
+		/* Many backends at random times: the deviation is the square root */
 		if (noise)
 			n += sqrt(n) * pg_prng_double_normal(&case_prng);
 		recent[p] = (uint64) rint(n);
@@ -328,7 +310,7 @@ one_cycle(const BalanceCode *code, BalanceCase *bc, double first, double base,
 	return true;
 }
 
-/* Nine of ten requests to the first: what does each get of these? */
+/* Does each get its share when nine of ten requests are for the first? */
 static bool
 check_nearly_fair(const BalanceCase *bc, double first, double base,
 				  const PgSweepFlowRow *rows)
@@ -380,7 +362,7 @@ check_cycles(const BalanceCode *code, uint32 nparts, double total)
 	if (!check_nearly_fair(&bc, first, base, rows))
 		return false;
 
-	/* For how long it was so must not make a difference */
+	/* How long the load lasted must not make a difference */
 	for (cycle = 0; cycle < 20; cycle++)
 		if (!one_cycle(code, &bc, first, base, false, rows))
 			return false;
@@ -390,7 +372,7 @@ check_cycles(const BalanceCode *code, uint32 nparts, double total)
 	if (!all_identity(rows, nparts))
 		return violated("no identity %d cycles after the load became even", CYCLES_TO_IDENTITY);
 
-	/* nor how heavy it was */
+	/* Nor how heavy it was */
 	for (cycle = 0; cycle < 20; cycle++)
 		if (!one_cycle(code, &bc, first * 1000, base * 1000, false, rows))
 			return false;
@@ -412,8 +394,8 @@ check_cycles(const BalanceCode *code, uint32 nparts, double total)
 }
 
 /*
- * By definition: half of the distribution that was, half of the one that is, of
- * as many requests as there are now.
+ * By definition: the mean of the former distribution and the present one, of as
+ * many requests as there are now.
  */
 static bool
 check_damping(const BalanceCode *code)
@@ -445,17 +427,6 @@ check_damping(const BalanceCode *code)
 
 /* ---- SQL functions ---- */
 
-static const BalanceCode *
-find_code(const char *name)
-{
-	for (int i = 0; i < lengthof(balance_codes); i++)
-		if (strcmp(balance_codes[i].name, name) == 0)
-			return &balance_codes[i];
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("there is no code \"%s\" to test", name)));
-}
-
 /*
  * test_sweep_balance(seed, first, cases, code)
  */
@@ -466,17 +437,9 @@ test_sweep_balance(PG_FUNCTION_ARGS)
 	int64		seed = PG_GETARG_INT64(0);
 	int64		first = PG_GETARG_INT64(1);
 	int32		cases = PG_GETARG_INT32(2);
-	const BalanceCode *code = find_code(text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	const BalanceCode *code = FIND_CODE(balance_codes, 3);
 	bool		good = true;
-	TupleDesc	tupdesc;
-	Datum		values[3 + sizeof(BalanceCounts) / sizeof(int64)];
-	bool		nulls[lengthof(values)] = {0};
-	int			n = 0;
-
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	if (tupdesc->natts != lengthof(values))
-		elog(ERROR, "the SQL function does not fit the library");
+	Datum		values[3];
 
 	memset(&counts, 0, sizeof(counts));
 	worst_remote = worst_distance = 0;
@@ -488,19 +451,16 @@ test_sweep_balance(PG_FUNCTION_ARGS)
 		if (!good)
 			values[0] = CStringGetTextDatum(psprintf("%s (seed " INT64_FORMAT ", case " INT64_FORMAT
 													 ": %u partitions, %u nodes; sizes: %s; distances: %s; load: %s)",
-													 violation, seed, number,
+													 violation_text(), seed, number,
 													 bc.in.nparts, bc.in.nnodes,
 													 size_kinds[bc.sizes],
 													 distance_kinds[bc.distances],
 													 load_kinds[bc.load]));
 	}
 
-	nulls[n++] = good;
-	values[n++] = Float8GetDatum(worst_remote);
-	values[n++] = Float8GetDatum(worst_distance);
-	for (int i = 0; n < lengthof(values); i++)
-		values[n++] = Int64GetDatum(((int64 *) &counts)[i]);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
+	values[1] = Float8GetDatum(worst_remote);
+	values[2] = Float8GetDatum(worst_distance);
+	return result_row(fcinfo, values, 3, good, &counts, sizeof(counts));
 }
 
 /*
@@ -510,7 +470,7 @@ Datum
 test_sweep_balance_cycles(PG_FUNCTION_ARGS)
 {
 	int32		nparts = PG_GETARG_INT32(0);
-	const BalanceCode *code = find_code(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	const BalanceCode *code = FIND_CODE(balance_codes, 2);
 
 	if (nparts < 2 || nparts > PGSWEEP_MAX_PARTITIONS)
 		ereport(ERROR,
@@ -519,32 +479,19 @@ test_sweep_balance_cycles(PG_FUNCTION_ARGS)
 	pg_prng_seed(&case_prng, 1);
 	if (check_cycles(code, nparts, (double) PG_GETARG_INT64(1)) && check_damping(code))
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(violation));
+	PG_RETURN_TEXT_P(cstring_to_text(violation_text()));
 }
 
-/*
- * Names of what can be tested; the first is the real one.
- */
 Datum
 test_sweep_balance_codes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	for (int i = 0; i < lengthof(balance_codes); i++)
-	{
-		Datum		value = CStringGetTextDatum(balance_codes[i].name);
-		bool		null = false;
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &null);
-	}
-	return (Datum) 0;
+	return code_names(fcinfo, balance_codes, sizeof(balance_codes[0]), lengthof(balance_codes));
 }
 
 /*
  * test_sweep_balance_usec(partitions, nodes, plans): the average time of a
- * plan for random loads and distances, where every partition is a different
- * way off its share.
+ * plan for random loads and distances, where each partition differs from its
+ * share by another amount.
  */
 Datum
 test_sweep_balance_usec(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_sweep_layout.c
- *	  Property tests of how many partitions a pool has, and where they end.
+ *	  Property tests of the number of partitions and of their boundaries.
  *
  * layout_mutants.h		the code under test, and broken variants of it
  *
@@ -13,13 +13,11 @@
 #include "postgres.h"
 
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "sweep/layout.h"
-#include "utils/builtins.h"
 
 #include "layout_mutants.h"
+#include "property.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "test_sweep_layout",
@@ -38,7 +36,7 @@ PG_FUNCTION_INFO_V1(test_sweep_layout_codes);
 typedef struct LayoutCounts
 {
 	int64		cases;
-	int64		fewer_than_nodes;	/* the pool has no room for one a node */
+	int64		fewer_than_nodes;	/* the pool has no room for one per node */
 	int64		reduced;		/* fewer than wished for */
 	int64		rounded_up;		/* more than asked for, because of the nodes */
 	int64		automatic;
@@ -51,22 +49,6 @@ typedef struct LayoutCounts
 
 static LayoutCounts counts;
 static pg_prng_state prng;
-static char violation[256];
-
-static bool violated(const char *fmt,...) pg_attribute_printf(1, 2);
-
-/* Always false, for return violated(...) */
-static bool
-violated(const char *fmt,...)
-{
-	va_list		args;
-
-	va_start(args, fmt);
-	vsnprintf(violation, sizeof(violation), fmt, args);
-	va_end(args);
-	return false;
-}
-
 static uint32
 random_in(uint32 low, uint32 high)
 {
@@ -85,10 +67,9 @@ random_magnitude(uint32 low, uint32 high)
 /* ---- how many ---- */
 
 /*
- * From the definition, by trying all: the fewest that are a multiple of the
- * nodes and no less than was wished for.  If the pool has no room for so many,
- * the most that it has room for, and that are a multiple of the nodes; if there
- * are none, the most that it has room for.
+ * From the definition, by trying all numbers that the pool has room for: the
+ * smallest multiple of the nodes that is at least the wish.  If there is none, the
+ * largest multiple of the nodes; if there is none, either, the largest number.
  */
 static uint32
 expected_number(uint32 wish, uint32 limit, uint32 nnodes)
@@ -125,7 +106,7 @@ check_number(const LayoutCode *code, uint32 configured, uint32 nbuffers,
 
 	if (configured == 0)
 	{
-		/* a hand is for 12 CPUs at most, and a pool has four hands at least */
+		/* a hand is for at most 12 CPUs, and a pool has at least four hands */
 		while (wish < 4 || wish < nnodes || wish / nnodes * 12 < cpus_per_node)
 			wish++;
 		counts.automatic++;
@@ -170,7 +151,7 @@ check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, uint32 wanted_uni
 	if (size[n] != 4711)
 		return violated("wrote beyond the last of %u partitions", n);
 
-	/* One after the other they cannot overlap; that leaves where they end */
+	/* Partitions are consecutive; what remains is where each ends */
 	for (uint32 i = 0; i < n; i++)
 	{
 		if (size[i] == 0)
@@ -206,10 +187,10 @@ check_case(const LayoutCode *code)
 	uint32		start = random_in(0, 1) == 0 ? 0 : random_in(0, unit - 1);
 	uint32		number;
 
-	/* pools are most often of a whole number of megabytes */
+	/* most pools have a whole number of megabytes */
 	if (random_in(0, 1) == 0 && nbuffers >= 128)
 		nbuffers -= nbuffers % 128;
-	/* the ends of the range are where it breaks first */
+	/* the ends of the range break first */
 	if (random_in(0, 99) == 0)
 		nbuffers = MAX_BUFFERS - random_in(0, 64);
 	if (random_in(0, 99) == 0)
@@ -223,58 +204,26 @@ check_case(const LayoutCode *code)
 }
 
 /*
- * test_sweep_layout(seed, cases, code): so many random cases.
+ * test_sweep_layout(seed, cases, code)
  */
 Datum
 test_sweep_layout(PG_FUNCTION_ARGS)
 {
-	const LayoutCode *code = NULL;
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	TupleDesc	tupdesc;
-	Datum		values[1 + sizeof(LayoutCounts) / sizeof(int64)];
-	bool		nulls[lengthof(values)] = {0};
-
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-		tupdesc->natts != lengthof(values))
-		elog(ERROR, "return type must be a row type");
-
-	for (int i = 0; i < lengthof(layout_codes); i++)
-		if (strcmp(layout_codes[i].name, name) == 0)
-			code = &layout_codes[i];
-	if (code == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there is no code \"%s\"", name)));
+	const LayoutCode *code = FIND_CODE(layout_codes, 2);
+	bool		good = true;
 
 	pg_prng_seed(&prng, PG_GETARG_INT64(0));
 	memset(&counts, 0, sizeof(counts));
-	violation[0] = '\0';
-	for (int32 i = PG_GETARG_INT32(1); i > 0 && check_case(code); i--)
+	for (int32 i = PG_GETARG_INT32(1); i > 0 && good; i--)
+	{
 		CHECK_FOR_INTERRUPTS();
-
-	nulls[0] = violation[0] == '\0';
-	if (!nulls[0])
-		values[0] = CStringGetTextDatum(violation);
-	for (int i = 1; i < lengthof(values); i++)
-		values[i] = Int64GetDatum(((int64 *) &counts)[i - 1]);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
+		good = check_case(code);
+	}
+	return violation_row(fcinfo, good ? NULL : violation_text(), &counts, sizeof(counts));
 }
 
-/*
- * test_sweep_layout_codes(): what can be tested; the first is pg_sweep's own.
- */
 Datum
 test_sweep_layout_codes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	for (int i = 0; i < lengthof(layout_codes); i++)
-	{
-		Datum		value = CStringGetTextDatum(layout_codes[i].name);
-		bool		null = false;
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &null);
-	}
-	return (Datum) 0;
+	return code_names(fcinfo, layout_codes, sizeof(layout_codes[0]), lengthof(layout_codes));
 }

@@ -4,9 +4,9 @@
  *	  pg_sweep's hand and leases under true concurrency.
  *
  * Several backends take leases of one partition in dynamic shared memory, at
- * once and as fast as they can.  Each ticket used sets a bit, so that one used
- * twice is seen; at the end the tickets used, dropped and left over must add up
- * to what the hand gave out.
+ * once and as fast as they can.  Each ticket used sets a bit, which reveals one
+ * that is used twice.  At the end, the tickets used, dropped and left over must
+ * add up to those that the hand gave out.
  *
  * IDENTIFICATION
  *	  test/sweep/test_sweep/test_sweep_shared.c
@@ -16,17 +16,16 @@
 #include "postgres.h"
 
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/dsm_registry.h"
 #include "storage/latch.h"
 #include "sweep/batch.h"
 #include "sweep/lease.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
+
+#include "property.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "test_sweep_shared",
@@ -56,9 +55,9 @@ typedef struct RunCounts
 	int64		dropped;		/* tickets that expired */
 	int64		left;			/* tickets left at the end */
 	int64		leases;
-	int64		foreign;		/* leases between which others took some */
+	int64		foreign;		/* leases taken after another process's */
 	int64		late_looks;		/* the documented race */
-	int64		duplicates;		/* tickets that somebody had used already */
+	int64		duplicates;		/* tickets that had been used already */
 	int64		strayed;		/* looks at another buffer than the ticket's */
 	int64		backwards;		/* positions before one seen earlier */
 } RunCounts;
@@ -107,7 +106,7 @@ position_two_reads(PgSweepPartition *part, int *buffer, uint64 *passes)
 }
 
 /*
- * test_sweep_shared_begin(buffers, processes): nobody may be running
+ * test_sweep_shared_begin(buffers, processes): no process may be running
  */
 Datum
 test_sweep_shared_begin(PG_FUNCTION_ARGS)
@@ -144,7 +143,7 @@ wait_for_others(SharedTest *test)
 }
 
 /*
- * Use one ticket, and see whether somebody else has.
+ * Use one ticket, and see whether another process has.
  */
 static void
 use_ticket(SharedTest *test, PgSweepLease *lease, RunCounts *counts)
@@ -164,7 +163,7 @@ use_ticket(SharedTest *test, PgSweepLease *lease, RunCounts *counts)
 
 /*
  * test_sweep_shared_run(tickets, seed, code): take leases, together with the
- * other processes, until the hand has given out so many tickets
+ * other processes, until the hand has given out this number of tickets
  */
 Datum
 test_sweep_shared_run(PG_FUNCTION_ARGS)
@@ -179,16 +178,11 @@ test_sweep_shared_run(PG_FUNCTION_ARGS)
 	pg_prng_state prng;
 	uint64		after = 0;
 	uint64		seen = 0;
-	TupleDesc	tupdesc;
-	Datum		values[sizeof(RunCounts) / sizeof(int64)];
-	bool		nulls[lengthof(values)] = {0};
 
 	if (!bad_take && !bad_position && strcmp(code, "pg_sweep") != 0)
 		elog(ERROR, "there is no code \"%s\" to test", code);
 	if (tickets > MAX_TICKETS || test->processes > 64)
 		elog(ERROR, "at most %d tickets and 64 processes", MAX_TICKETS);
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 
 	pg_prng_seed(&prng, (uint64) PG_GETARG_INT64(1));
 	wait_for_others(test);
@@ -238,32 +232,19 @@ test_sweep_shared_run(PG_FUNCTION_ARGS)
 		}
 	}
 	counts.left = lease.left;
-
-	for (int i = 0; i < lengthof(values); i++)
-		values[i] = Int64GetDatum(((int64 *) &counts)[i]);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+	return result_row(fcinfo, NULL, 0, false, &counts, sizeof(counts));
 }
 
 /*
- * test_sweep_shared_end(): what the hand gave out, and what was used of it
+ * test_sweep_shared_end(): the tickets that the hand gave out, and those used
  */
 Datum
 test_sweep_shared_end(PG_FUNCTION_ARGS)
 {
 	SharedTest *test = attach();
-	int64		distinct = 0;
-	TupleDesc	tupdesc;
-	Datum		values[2];
-	bool		nulls[2] = {0};
+	int64		counts[2] = {pgsweep_hand_read(&test->part)};
 
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	for (int i = 0; i < lengthof(test->used); i++)
-		distinct += pg_popcount32(pg_atomic_read_u32(&test->used[i]));
-
-	values[0] = Int64GetDatum((int64) pgsweep_hand_read(&test->part));
-	values[1] = Int64GetDatum(distinct);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+		counts[1] += pg_popcount32(pg_atomic_read_u32(&test->used[i]));
+	return result_row(fcinfo, NULL, 0, false, counts, sizeof(counts));
 }
