@@ -1,5 +1,5 @@
-# counts.sh: adding up what test runners counted.  Sourced, never run.
-# A counts file has a line a part: NAME PASSED FAILED [SKIPPED].
+# counts.sh: adds up the counts of test runners.  Sourced, never run.
+# A counts file has one line per part: NAME PASSED FAILED [SKIPPED].
 
 # Count the tests in the output of a pg_regress or pg_isolation_regress (file
 # $2) as part $1 into the counts file $SWEEP_COUNTS.

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
-# run-tap.pl [--jobs N] [--lib DIR]... [--module NAME]... TEST...: run TAP test
-# files as prove does, and count exactly what passed and failed.  A test that was
-# planned and did not run has failed; so has a file that ends badly without
-# saying which test it was.
+# run-tap.pl [--jobs N] [--lib DIR]... [--module NAME]... TEST...: run TAP test files
+# as prove does, and count exactly what passed and failed.  A planned test that did
+# not run has failed; so has a file that ends badly without a failed test.
 # With SWEEP_COUNTS=FILE a line "tap PASSED FAILED SKIPPED" is added to FILE.
 use strict;
 use warnings FATAL => 'all';
@@ -40,7 +39,7 @@ my $harness = TAP::Harness->new(
 		timer => 1,
 		failures => 1,
 		verbosity => $ENV{SWEEP_VERBOSE} ? 1 : 0,
-		# one line a file, also when several run at once
+		# one line per file, also when several run at once
 		formatter_class => -t STDOUT ? undef : 'TAP::Formatter::File',
 	});
 my $aggregate = $harness->runtests(@ARGV);

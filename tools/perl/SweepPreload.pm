@@ -1,17 +1,15 @@
 # SweepPreload.pm: loaded with perl -M before one of core's own TAP tests.
 #
-# TEMP_CONFIG puts pg_sweep into the configuration of every server that such a
-# test makes, but a test that sets shared_preload_libraries itself throws it out
-# again, and the test would pass without having tested anything of ours.  So, at
-# each start of a server: put the library back if it is missing, and afterwards
-# look whether it really is mapped into the postmaster.  Each start is noted as a
-# line in the file $SWEEP_PRELOAD_NOTES, for tools/check-core to count.
+# TEMP_CONFIG puts pg_sweep into the configuration of each server that such a test
+# makes.  A test that sets shared_preload_libraries itself removes it again, and would
+# pass without testing pg_sweep.  So each start of a server puts a missing library
+# back, and afterwards checks that it is mapped into the postmaster.  Each start is a
+# line in the file $SWEEP_PRELOAD_NOTES, which tools/check-core counts.
 #
-# SWEEP_PRELOAD is the list of libraries, empty when nothing is to be loaded, which
-# is looked at, too.  SWEEP_RUN is the run as tools/check-core names it:
-# STRATEGY-POLICY, none, or switching.  A server that is to be switched has to say
-# in its log that it is; but a standby can do so no sooner than it is consistent,
-# so those are waited for for a moment only.
+# SWEEP_PRELOAD is the list of libraries; if it is empty, none may be mapped.
+# SWEEP_RUN is the run as tools/check-core names it: STRATEGY-POLICY, none, or
+# switching.  In the last case, the log must say that the server is switched.  A
+# standby says so only when it is consistent, so its log is awaited briefly.
 package SweepPreload;
 
 use strict;
@@ -24,8 +22,8 @@ use Time::HiRes qw(time usleep);
 my $libraries = $ENV{SWEEP_PRELOAD};
 my $run = $ENV{SWEEP_RUN};
 
-# The value of a parameter in a server's configuration files, the last line of
-# them wins; undef if no line has it.
+# The value of a parameter in a server's configuration files, of which the last line
+# counts; undef if no line has it.
 sub configured
 {
 	my ($node, $parameter) = @_;
@@ -54,7 +52,7 @@ sub put_back
 		  . join(', ', grep { $_ ne '' } ($value, $libraries)) . "'");
 }
 
-# Does it switch?  "good", "standby" if that is not known, "BAD"
+# Is it switched?  "good", "standby" if that is unknown, "BAD"
 sub switching_verdict
 {
 	my ($node, $offset) = @_;
