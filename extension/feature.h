@@ -73,23 +73,23 @@ typedef struct PgSweepFeature
 	/*
 	 * If another library has taken the feature's hook, what that library did,
 	 * for the message with which the server refuses to start; else NULL.
-	 * After a crash, the feature's own routine is in the hook already.  Called
-	 * for all features before any shmem_init.  Must not ereport.
+	 * After a crash, the feature's own routine is in the hook already.
+	 * Called for all features before any shmem_init.  Must not ereport.
 	 */
 	const char *(*conflict) (void);
 
 	/*
-	 * Take the hook: from here on, core calls the feature.  In the postmaster,
-	 * after all shmem_init, without locks; again after a crash.  Must not
-	 * ereport(ERROR).
+	 * Take the hook: from here on, core calls the feature.  In the
+	 * postmaster, after all shmem_init, without locks; again after a crash.
+	 * Must not ereport(ERROR).
 	 */
 	void		(*install) (void);
 
 	/*
 	 * A process takes the slot of its ProcNumber, or leaves it at exit (from
 	 * on_shmem_exit).  take_slot is called in the middle of an allocation: no
-	 * memory must be allocated, no lock taken that the process could hold, and
-	 * nothing raised.
+	 * memory must be allocated, no lock taken that the process could hold,
+	 * and nothing raised.
 	 */
 	void		(*take_slot) (void);
 	void		(*leave_slot) (void);

@@ -200,7 +200,7 @@ extern bool pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *val
 /* queue.c */
 extern uint8 pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue);
 extern LWLockWaitStep pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode,
-											   uint8 waitmode, bool reserve);
+													  uint8 waitmode, bool reserve);
 extern LWLockWaitStep pgsweep_lwlock_queue_for_var(LWLock *lock);
 extern LWLockWakeStep pgsweep_lwlock_lock_list_or_leave(LWLock *lock);
 

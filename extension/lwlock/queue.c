@@ -111,9 +111,9 @@ pgsweep_lwlock_queue_for_var(LWLock *lock)
 	uint64		state;
 
 	/*
-	 * Pairs with the write barrier in LWLockWakeup(): who last woke us has done
-	 * with our links.  Acquisitions have tried the lock since, which is a
-	 * barrier, too.
+	 * Pairs with the write barrier in LWLockWakeup(): who last woke us has
+	 * done with our links.  Acquisitions have tried the lock since, which is
+	 * a barrier, too.
 	 */
 	pg_read_barrier();
 

@@ -146,7 +146,7 @@ map_existing_pages(const PgSweepNumaPiece *piece, char *start, int npages,
 
 int
 pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
-					uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
+						 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
 {
 	void	   *pages[QUERY_PAGES];
 	int			status[QUERY_PAGES];
@@ -189,7 +189,7 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 
 int
 pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
-					uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
+						 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
 {
 	return ENOSYS;
 }

@@ -69,8 +69,8 @@ typedef struct PgSweepNumaShared
 	uint64		resident_buffers[PGSWEEP_NUMA_MAX_NODES];
 
 	/*
-	 * Next node to start a process on, for pg_sweep.numa_affinity.
-	 * Protected by core's ProcStructLock.
+	 * Next node to start a process on, for pg_sweep.numa_affinity. Protected
+	 * by core's ProcStructLock.
 	 */
 	uint32		next_node;
 
@@ -99,7 +99,8 @@ extern void pgsweep_numa_detect_topology(uint32 emulated_nodes);
  * A piece of shared memory and the node that its pages are meant for.
  */
 #define PGSWEEP_NUMA_NODE_INTERLEAVED	(-1)	/* all nodes, page by page */
-#define PGSWEEP_NUMA_NODE_DEFAULT		(-2)	/* no policy: where first touched */
+#define PGSWEEP_NUMA_NODE_DEFAULT		(-2)	/* no policy: where first
+												 * touched */
 
 typedef struct PgSweepNumaPiece
 {
@@ -133,7 +134,7 @@ extern const char *pgsweep_numa_kernel_hint(int error);
  * many they are.  Only they can be placed.
  */
 extern char *pgsweep_numa_whole_pages(const PgSweepNumaPiece *piece, Size page_size,
-								 uint64 *npages);
+									  uint64 *npages);
 
 /*
  * Set the memory policy of those pages: the piece's node preferred (not bound: a
@@ -150,13 +151,13 @@ extern int	pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_siz
  * this.  Returns 0 or errno.  May be interrupted (ereport).
  */
 extern int	pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
-								uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS],
-								uint64 *untouched);
+									 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS],
+									 uint64 *untouched);
 
 /* affinity.c */
 
-#define PGSWEEP_NUMA_PROC_KINDS	6	/* of PGPROCs: clients, background workers,
-								 * ... */
+#define PGSWEEP_NUMA_PROC_KINDS	6	/* of PGPROCs: clients, background
+									 * workers, ... */
 
 /*
  * Become the one that chooses PGPROCs.  Returns false if the server has no such

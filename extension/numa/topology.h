@@ -16,7 +16,8 @@
 #pragma GCC visibility push(hidden)
 
 #define PGSWEEP_NUMA_MAX_NODES	64	/* more than any machine that we know of */
-#define PGSWEEP_NUMA_MAX_NODE_IDS 1024	/* the kernel's own limit (NODES_SHIFT) */
+#define PGSWEEP_NUMA_MAX_NODE_IDS 1024	/* the kernel's own limit
+										 * (NODES_SHIFT) */
 #define PGSWEEP_NUMA_MAX_CPUS	8192	/* the kernel's own limit (NR_CPUS) */
 
 /* Distances that numa(7) uses where the firmware says nothing */
@@ -30,14 +31,14 @@
  */
 typedef struct PgSweepNumaTopology
 {
-	bool		emulated;			/* pg_sweep.numa_debug_nodes */
+	bool		emulated;		/* pg_sweep.numa_debug_nodes */
 	uint32		nnodes;			/* nodes with memory that we may use; >= 1 */
 	uint32		ncpus;			/* CPUs that we may run on; >= 1 */
 	uint32		cpu_limit;		/* highest CPU number known, plus one */
-	int			node_id[PGSWEEP_NUMA_MAX_NODES]; /* the kernel's number */
+	int			node_id[PGSWEEP_NUMA_MAX_NODES];	/* the kernel's number */
 	uint32		node_cpus[PGSWEEP_NUMA_MAX_NODES];	/* of ncpus, those whose
-												 * nearest node this is; may
-												 * be 0 */
+													 * nearest node this is;
+													 * may be 0 */
 	uint8		distance[PGSWEEP_NUMA_MAX_NODES][PGSWEEP_NUMA_MAX_NODES];
 
 	/*

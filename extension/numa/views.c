@@ -140,7 +140,7 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 			if (pieces[k].what == NULL || !same_group(&pieces[i], &pieces[k]))
 				continue;
 			error = pgsweep_numa_query_piece(&pieces[k], group->page_size,
-										group->on_node, &group->untouched);
+											 group->on_node, &group->untouched);
 			if (error != 0)
 			{
 				const char *hint = pgsweep_numa_kernel_hint(error);

@@ -105,7 +105,8 @@ leave_place(int code, Datum arg)
 	PgSweepPinsPlace *place = (PgSweepPinsPlace *) DatumGetPointer(arg);
 
 	place->pid = 0;
-	pg_write_barrier();			/* pairs with the second one in pgsweep_pins_read() */
+	pg_write_barrier();			/* pairs with the second one in
+								 * pgsweep_pins_read() */
 	MovePrivateRefCountHead(NULL);
 	Assert(is_empty(place));
 }
@@ -130,7 +131,8 @@ show_pins(void)
 	/* first what could fail */
 	on_shmem_exit(leave_place, PointerGetDatum(place));
 	MovePrivateRefCountHead(place->head);
-	pg_write_barrier();			/* pairs with the first one in pgsweep_pins_read() */
+	pg_write_barrier();			/* pairs with the first one in
+								 * pgsweep_pins_read() */
 	place->pid = MyProcPid;
 }
 

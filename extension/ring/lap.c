@@ -139,7 +139,8 @@ try_buffer(PgSweepRingRun *run, BufferDesc *buf)
 
 	/*
 	 * What has been begun and cannot grow is held no longer, and this one not
-	 * yet.  Both looks at the tag are needed: it may change until it is pinned.
+	 * yet.  Both looks at the tag are needed: it may change until it is
+	 * pinned.
 	 */
 	if (!pgsweep_ring_run_would_grow(run, &tag))
 		pgsweep_ring_run_write(run);
@@ -228,7 +229,7 @@ flush(BufferAccessStrategy strategy, struct BufferDesc *victim)
 	IOContext	io_context;
 	PgSweepRingKind kind;
 	PgSweepRingCounts counts = {0};
-	PgSweepRingRun	run;
+	PgSweepRingRun run;
 	instr_time	start;
 	instr_time	end;
 

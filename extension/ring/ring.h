@@ -118,7 +118,7 @@ extern const RingFlushRoutine pgsweep_ring_flush_routine;
 
 /* run.c */
 extern bool pgsweep_ring_run_prepare(PgSweepRingRun *run, BufferDesc *victim, IOContext io_context,
-								uint64 *counts);
+									 uint64 *counts);
 extern bool pgsweep_ring_run_would_grow(const PgSweepRingRun *run, const BufferTag *tag);
 extern void pgsweep_ring_run_add(PgSweepRingRun *run, BufferDesc *buf);
 extern void pgsweep_ring_run_flush_wal(PgSweepRingRun *run, XLogRecPtr lsn);

@@ -52,7 +52,7 @@ prepare_copies(void)
  */
 bool
 pgsweep_ring_run_prepare(PgSweepRingRun *run, BufferDesc *victim, IOContext io_context,
-					uint64 *counts)
+						 uint64 *counts)
 {
 	if (prepare_copies() == 0)
 		return false;

@@ -97,7 +97,8 @@ read_slot(const PgSweepSlot *slot, SlotCopy *copy)
 					  PgSweepPool->num_partitions * sizeof(PgSweepPartCounters));
 		copy_counters(&copy->itinerary, &slot->itinerary, sizeof(copy->itinerary));
 		copy_counters(copy->counters, slot->counters, sizeof(copy->counters));
-		pg_read_barrier();		/* pairs with the first of pgsweep_note_lease() */
+		pg_read_barrier();		/* pairs with the first of
+								 * pgsweep_note_lease() */
 
 		if ((before % 2 == 0 && *version == before) || tries == COPY_TRIES)
 			return;

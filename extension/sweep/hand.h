@@ -59,7 +59,8 @@ typedef struct PgSweepPartition
 	uint32		first_buffer;	/* constant after start */
 	uint32		num_buffers;	/* constant after start; > 0 */
 	uint32		node;			/* whose backends are at home here (index in
-								 * pgsweep_numa_topology); constant after start */
+								 * pgsweep_numa_topology); constant after
+								 * start */
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 4 * sizeof(uint32)];
 } PgSweepPartition;
 
