@@ -43,10 +43,9 @@ our @short = ('--slice' => 0.3, '--blocks' => 6, '--no-picture');
 
 sub new
 {
-	my ($class) = @_;
+	my ($class, %params) = @_;
 	my $folder = PostgreSQL::Test::Utils::tempdir;
-	my $node = sweep_node('main', conf => q{
-shared_buffers = 4MB
+	my $node = sweep_node('main', conf => ($params{conf} // 'shared_buffers = 4MB') . q{
 max_connections = 40
 bgwriter_delay = 10ms
 ab.delay = '0.001'
