@@ -1,61 +1,49 @@
-/*
+/*-------------------------------------------------------------------------
+ *
  * calibrate.c
- *	  Takes one sample of one measurement on given CPUs and prints it.
+ *	  Takes one sample of one measurement on given CPUs and prints it, in
+ *	  picoseconds.
  *
  *	calibrate MEASUREMENT CPU...
+ *
+ * Repeats, their order and medians are the caller's (py/calibrate.py): one sample
+ * says nothing alone.
+ *
+ * sim/calibrate/calibrate.c
+ *
+ *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#include "calibrate.h"
-
 #define MOST_CPUS 4096
+#define LINE 128				/* two lines: prefetchers may treat them as one */
 
-typedef struct Measurement
+typedef struct Line
 {
-	const char *name;
-	int			least_cpus;
-	double		(*sample) (const int *cpus, int ncpus);
-} Measurement;
+	volatile uint64_t word;
+	char		pad[LINE - sizeof(uint64_t)];
+} __attribute__((aligned(LINE))) Line;
 
-static const Measurement measurements[] = {
-	{"load_hit", 1, load_hit},
-	{"store_hit", 1, store_hit},
-	{"xadd_hit", 1, xadd_hit},
-	{"cas_hit", 1, cas_hit},
-	{"pause", 1, pause_time},
-	{"instruction", 1, instruction_time},
-	{"together", 2, together},
-	{"lease_spread", 1, lease_spread},
-	{"transfer_load", 2, transfer_load},
-	{"transfer_xadd", 2, transfer_xadd},
-	{"transfer_both", 2, transfer_both},
-	{"ping_pong", 2, ping_pong},
-	{"contended_xadd", 2, contended_xadd},
-	{"memory", 2, memory_latency},
-	{"copy", 1, copy_rate},
-	{"wake_call", 2, wake_call},
-	{"wake_up", 2, wake_up},
-	{"sleep_call", 2, sleep_call},
-	{"switch", 1, context_switch},
-	{"timeslice", 1, time_slice},
-};
+/* ---- what the measurements share ---- */
 
-void
+static void
 fail(const char *what)
 {
 	fprintf(stderr, "calibrate: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
-void
+static void
 bind_to(int cpu)
 {
 	cpu_set_t  *set = CPU_ALLOC(MOST_CPUS);
@@ -66,14 +54,11 @@ bind_to(int cpu)
 	CPU_ZERO_S(size, set);
 	CPU_SET_S(cpu, size, set);
 	if (sched_setaffinity(0, size, set) != 0)
-	{
-		fprintf(stderr, "calibrate: cannot run on CPU %d: %s\n", cpu, strerror(errno));
-		exit(1);
-	}
+		fail("cannot run on this CPU");
 	CPU_FREE(set);
 }
 
-int64_t
+static int64_t
 now_ns(void)
 {
 	struct timespec t;
@@ -92,42 +77,11 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double
+static double
 middle_of(double *samples, int n)
 {
 	qsort(samples, n, sizeof(double), compare);
 	return samples[n / 2];
-}
-
-uint32_t
-next_random(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
-
-/*
- * Memory that is on the node of a CPU, because that CPU touched it first.  Huge
- * pages where the kernel gives them: what is measured is caches and memory, not
- * the translation of addresses.
- */
-void *
-map_memory(int64_t bytes, int first_touch_cpu)
-{
-	void	   *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		fail("mmap");
-	(void) madvise(memory, bytes, MADV_HUGEPAGE);
-	if (first_touch_cpu >= 0)
-	{
-		bind_to(first_touch_cpu);
-		memset(memory, 1, bytes);
-	}
-	return memory;
 }
 
 typedef struct Start
@@ -146,7 +100,8 @@ start_bound(void *arg)
 	return start->run(start->arg);
 }
 
-void
+/* Two threads, each bound to a CPU; returns when both have ended. */
+static void
 run_pair(void *(*one) (void *), int cpu_one, void *(*other) (void *), int cpu_other, void *arg)
 {
 	pthread_t	threads[2];
@@ -162,42 +117,280 @@ run_pair(void *(*one) (void *), int cpu_one, void *(*other) (void *), int cpu_ot
 		pthread_join(threads[i], NULL);
 }
 
+/* ---- an operation on a line that this CPU has ---- */
+
+/*
+ * Atomic operations are measured as chains, each of which needs the result of the
+ * one before: nothing after a locked instruction is done before it.  Loads and
+ * stores overlap, so their throughput counts.
+ */
+#define TURNS 2000
+#define CHUNKS 201
+#define SIXTEEN(x) x x x x x x x x x x x x x x x x
+
+static Line own;
+
+/*
+ * The median of many short chunks: an interruption spoils only some of them.
+ */
+static double
+middle(void (*chunk) (int turns), int operations)
+{
+	double		spent[CHUNKS];
+
+	chunk(TURNS);
+	for (int i = 0; i < CHUNKS; i++)
+	{
+		int64_t		from = now_ns();
+
+		chunk(TURNS);
+		spent[i] = (now_ns() - from) * 1000.0 / ((double) TURNS * operations);
+	}
+	return middle_of(spent, CHUNKS);
+}
+
+static void
+loads(int turns)
+{
+	for (int i = 0; i < turns; i++)
+	{
+		SIXTEEN((void) own.word;
+			)
+	}
+}
+
+static void
+stores(int turns)
+{
+	for (int i = 0; i < turns; i++)
+	{
+		SIXTEEN(own.word = i;
+			)
+	}
+}
+
+static void
+xadds(int turns)
+{
+	uint64_t	value = 1;
+
+	for (int i = 0; i < turns; i++)
+		value = __atomic_fetch_add(&own.word, value | 1, __ATOMIC_SEQ_CST);
+}
+
+static void
+swaps(int turns)
+{
+	uint64_t	value = own.word;
+
+	for (int i = 0; i < turns; i++)
+	{
+		if (__atomic_compare_exchange_n(&own.word, &value, value + 1, false,
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			value++;
+	}
+}
+
+static void
+pauses(int turns)
+{
+	for (int i = 0; i < turns; i++)
+		__builtin_ia32_pause();
+}
+
+/* ---- a line that another CPU has ---- */
+
+#define TURN_CHUNKS 201
+#define TURNS_EACH 500
+
+/*
+ * The usual measure, for comparison with published ones: two CPUs change the
+ * same word by compare-and-swap in turn; half of the round trip.
+ */
+static Line ball;
+static double turns[TURN_CHUNKS];
+
+static void *
+ping(void *arg)
+{
+	uint64_t	i = 0;
+
+	for (int chunk = 0; chunk < TURN_CHUNKS; chunk++)
+	{
+		int64_t		from = now_ns();
+
+		for (int j = 0; j < TURNS_EACH; j++, i++)
+		{
+			uint64_t	expected;
+
+			do
+				expected = 2 * i;
+			while (!__atomic_compare_exchange_n(&ball.word, &expected, 2 * i + 1, false,
+												__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+		}
+		turns[chunk] = (now_ns() - from) * 1000.0 / (2 * TURNS_EACH);
+	}
+	return NULL;
+}
+
+static void *
+pong(void *arg)
+{
+	for (uint64_t i = 0; i < TURN_CHUNKS * TURNS_EACH; i++)
+	{
+		uint64_t	expected;
+
+		do
+			expected = 2 * i + 1;
+		while (!__atomic_compare_exchange_n(&ball.word, &expected, 2 * i + 2, false,
+											__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	}
+	return NULL;
+}
+
+static double
+ping_pong(const int *cpus)
+{
+	ball.word = 0;
+	run_pair(ping, cpus[0], pong, cpus[1], NULL);
+	return middle_of(turns, TURN_CHUNKS);
+}
+
+/*
+ * Two CPUs add to one word as fast as they can: the time per addition of both
+ * together.  The word itself tells how many additions of the other CPU came
+ * between one's own.  A chunk with hardly any is left out: the other did not run.
+ */
+#define CONTENDED_CHUNKS 2000
+#define CONTENDED_EACH 1000		/* many: to keep the line for a while is part of it */
+#define OTHERS_SHARE 4			/* the other made at least a quarter as many */
+
+static Line contended;
+static volatile bool contenders_end;
+static double contended_spent[CONTENDED_CHUNKS];
+static int	contended_chunks;
+
+static uint64_t
+add_to_contended(int times)
+{
+	uint64_t	before = 0;
+
+	for (int i = 0; i < times; i++)
+		before = __atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
+	return before;
+}
+
+static void *
+contend(void *arg)
+{
+	for (int i = 0; i < 4 * CONTENDED_CHUNKS && contended_chunks < CONTENDED_CHUNKS; i++)
+	{
+		int64_t		from = now_ns();
+		uint64_t	first = add_to_contended(1);
+		uint64_t	all = add_to_contended(CONTENDED_EACH - 1) - first + 1;
+
+		if (all >= CONTENDED_EACH + CONTENDED_EACH / OTHERS_SHARE)
+			contended_spent[contended_chunks++] = (now_ns() - from) * 1000.0 / all;
+	}
+	contenders_end = true;
+	return NULL;
+}
+
+static void *
+disturb(void *arg)
+{
+	while (!contenders_end)
+		add_to_contended(CONTENDED_EACH);
+	return NULL;
+}
+
+/* 0: they never ran at the same time. */
+static double
+contended_xadd(const int *cpus)
+{
+	run_pair(contend, cpus[0], disturb, cpus[1], NULL);
+	return contended_chunks > 0 ? middle_of(contended_spent, contended_chunks) : 0;
+}
+
+/* ---- memory ---- */
+
+/* More than any last-level cache that a CPU of today may use alone. */
+#define CHASED_BYTES (INT64_C(256) << 20)
+#define WARM_STEPS 500000		/* the first steps are slower, by far on virtual machines */
+#define STEPS 2000000
+
+/*
+ * CPU 0 of the list follows a chain of random lines through memory that is on
+ * the node of CPU 1 of the list.  The next line is a linear congruence of this
+ * one with the full period (Hull and Dobell: odd increment, multiplier 1 modulo
+ * 4, a power of two of lines), so the chain never closes early.
+ */
+static double
+memory_latency(const int *cpus)
+{
+	Line	   *lines = mmap(NULL, CHASED_BYTES, PROT_READ | PROT_WRITE,
+							 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t	count = CHASED_BYTES / sizeof(Line);
+	uint64_t	at = 1;
+	int64_t		spent;
+
+	if (lines == MAP_FAILED)
+		fail("mmap");
+	/* huge pages: the translation of addresses is not to be measured */
+	(void) madvise(lines, CHASED_BYTES, MADV_HUGEPAGE);
+	bind_to(cpus[1]);			/* the first CPU to touch it decides on the node */
+	for (uint64_t i = 0; i < count; i++)
+		lines[i].word = (i * 1664525 + 1013904223) % count;
+	bind_to(cpus[0]);
+	/* lines that are in a cache still are the last ones of that loop */
+	for (int i = 0; i < WARM_STEPS; i++)
+		at = lines[at].word;
+	spent = -now_ns();
+	for (int i = 0; i < STEPS; i++)
+		at = lines[at].word;
+	spent += now_ns();
+	if (at >= count)
+		fail("the chain is broken");
+	return spent * 1000.0 / STEPS;
+}
+
+/* ---- main ---- */
+
+static const struct
+{
+	const char *name;
+	void		(*chunk) (int turns);	/* of operations on one CPU; or: */
+	int			operations;		/* per turn */
+	double		(*sample) (const int *cpus);	/* of two CPUs */
+}			measurements[] =
+{
+	{"load_hit", loads, 16},
+	{"store_hit", stores, 16},
+	{"xadd_hit", xadds, 1},
+	{"cas_hit", swaps, 1},
+	{"pause", pauses, 1},
+	{"ping_pong", NULL, 0, ping_pong},
+	{"contended_xadd", NULL, 0, contended_xadd},
+	{"memory", NULL, 0, memory_latency},
+};
+
 int
 main(int argc, char **argv)
 {
-	int			cpus[MOST_CPUS];
-	int			ncpus = argc - 2;
+	for (size_t i = 0; argc > 2 && i < sizeof(measurements) / sizeof(measurements[0]); i++)
+	{
+		int			cpus[2] = {atoi(argv[2]), argc > 3 ? atoi(argv[3]) : -1};
 
-	if (argc < 3 || ncpus > MOST_CPUS)
-	{
-		fprintf(stderr, "usage: calibrate MEASUREMENT CPU...\n");
-		return 2;
-	}
-	for (int i = 0; i < ncpus; i++)
-	{
-		char	   *end;
-
-		errno = 0;
-		cpus[i] = strtol(argv[i + 2], &end, 10);
-		if (errno != 0 || *end != '\0' || end == argv[i + 2] || cpus[i] < 0 || cpus[i] >= MOST_CPUS)
-		{
-			fprintf(stderr, "calibrate: \"%s\" is no CPU\n", argv[i + 2]);
-			return 2;
-		}
-	}
-	for (size_t i = 0; i < sizeof(measurements) / sizeof(measurements[0]); i++)
-	{
 		if (strcmp(measurements[i].name, argv[1]) != 0)
 			continue;
-		if (ncpus < measurements[i].least_cpus)
-		{
-			fprintf(stderr, "calibrate: %s needs %d CPUs\n", argv[1], measurements[i].least_cpus);
-			return 2;
-		}
+		if (argc != (measurements[i].chunk != NULL ? 3 : 4))
+			break;
 		bind_to(cpus[0]);
-		printf("%.3f\n", measurements[i].sample(cpus, ncpus));
+		printf("%.3f\n", measurements[i].chunk != NULL ?
+			   middle(measurements[i].chunk, measurements[i].operations) :
+			   measurements[i].sample(cpus));
 		return 0;
 	}
-	fprintf(stderr, "calibrate: there is no measurement \"%s\"\n", argv[1]);
+	fprintf(stderr, "usage: calibrate MEASUREMENT CPU...\n");
 	return 2;
 }

@@ -50,12 +50,6 @@ sim_arena_setup(void)
 	sim_lines = reserve(SIM_ARENA_LINES * sizeof(SimLine));
 }
 
-bool
-sim_is_shared(const void *address)
-{
-	return (size_t) ((const char *) address - sim_arena) < SIM_ARENA_BYTES;
-}
-
 int
 sim_region_id(const char *region)
 {
@@ -74,14 +68,6 @@ sim_region_of(int region)
 	return regions[region];
 }
 
-const char *
-sim_region_at(const void *address)
-{
-	size_t		offset = (const char *) address - sim_arena;
-
-	return sim_is_shared(address) ? regions[sim_lines[offset >> SIM_LINE_SHIFT].region] : NULL;
-}
-
 int
 sim_nregions(void)
 {
@@ -94,7 +80,7 @@ lines_of(void *start, size_t size)
 {
 	size_t		offset = (char *) start - sim_arena;
 
-	if (!sim_is_shared(start) || offset % SIM_CACHE_LINE != 0 || size % SIM_CACHE_LINE != 0)
+	if (offset >= SIM_ARENA_BYTES || offset % SIM_CACHE_LINE != 0 || size % SIM_CACHE_LINE != 0)
 		sim_fail("a region must begin and end with a line of shared memory");
 	return &sim_lines[offset >> SIM_LINE_SHIFT];
 }

@@ -21,9 +21,6 @@
 #include "engine.h"
 #include "sharers.h"
 
-static bool migratory;
-static SimTime reach;			/* until a request is with who has the line */
-
 static SimMachine machine;
 static SimTime hit_cost[4];
 static SimTime transfer[5];		/* by distance */
@@ -45,8 +42,6 @@ sim_cache_setup(void)
 	transfer[SAME_NODE] = machine.latency_node;
 	transfer[SAME_SOCKET] = machine.latency_socket;
 	transfer[OTHER_SOCKET] = machine.latency_other_socket;
-	migratory = sim_config_int("migratory", 0, 1, 0);
-	reach = sim_config_int("reach_ps", 0, SIM_MS, 0);
 	llc_lines = Min(machine.llc_bytes / SIM_CACHE_LINE, INT32_MAX);
 	for (int i = 0; i < sim_ncpus_all; i++)
 		groups = Max(groups, sim_cpu_table[i].group + 1);
@@ -166,23 +161,6 @@ sim_busy_after(SimTime now, int64_t *busy)
 }
 
 /*
- * The owner goes on with the line until the request is there.
- */
-static void
-keep_until(const SimLine *line, SimTime when)
-{
-	SimCpu	   *cpu = &sim_cpu_table[line->owner - 1];
-	SimWindow  *window = find_window(cpu, line - sim_lines);
-
-	if (window == NULL)
-	{
-		window = add_window(cpu, line - sim_lines, true, 0, 0);
-		window->until = 0;
-	}
-	window->until = Max(window->until, when);
-}
-
-/*
  * When a CPU that asks for the line can be served.  Threads of a core have its
  * cache in common, so one need not wait until the other has no more use for it.
  */
@@ -201,9 +179,7 @@ service_begins(const SimLine *line, SimCpu *me)
 		}
 		return start;
 	}
-	if (reach != 0 && line->owner != 0 && !is_evicted(line))
-		keep_until(line, sim_me->clock + reach);
-	return Max(sim_me->clock + (line->owner != 0 || line->nsharers != 0 ? reach : 0), line->free_at);
+	return Max(sim_me->clock, line->free_at);
 }
 
 /*
@@ -247,23 +223,10 @@ request_exclusive(SimLine *line, int cpu)
 	group_traffic[me->group]++;
 	touch(line, me);
 	line->owner = cpu + 1;
-	line->from_writer = line->written;
-	line->written = false;
 	window = add_window(me, number, true, start, start + latency);
 	account(line, start, window->until);
 	line->free_at = line->read_at = window->until;
 	return start + latency;
-}
-
-/*
- * Is a reader given the line for itself?  On some machines, yes, if the owner has
- * written it, since who reads what another has written will most likely write it,
- * too; or if the owner has it for that reason, and is not done with it yet.
- */
-static inline bool
-migrates(const SimLine *line)
-{
-	return migratory && (line->written || (line->from_writer && sim_me->clock < line->free_at));
 }
 
 /*
@@ -288,8 +251,6 @@ request_shared(SimLine *line, int cpu)
 			line->owner = 0;
 			return request_exclusive(line, cpu);
 		}
-		if (migrates(line))
-			return request_exclusive(line, cpu);
 		start = service_begins(line, me);
 		latency = transfer[distance(me, &sim_cpu_table[line->owner - 1])];
 		line->read_at = start;
@@ -298,7 +259,7 @@ request_shared(SimLine *line, int cpu)
 	}
 	else
 	{
-		start = Max(sim_me->clock + reach, line->read_at);
+		start = Max(sim_me->clock, line->read_at);
 		latency = transfer[distance(me, &sim_cpu_table[first_sharer(line)])];
 		if (start >= line->free_at)
 		{
@@ -393,8 +354,6 @@ miss(SimLine *line, SimAccess what, int cpu)
 	if (window != NULL && sim_me->clock <= window->until &&
 		(window->exclusive || what == SIM_LOAD))
 	{
-		if (what != SIM_LOAD)
-			line->from_writer = true;	/* who has asked for it since gets that */
 		arrives(line, what, window->served, window->from);
 		return;
 	}
@@ -464,8 +423,6 @@ sim_access_slow(SimLine *line, SimAccess what)
 		if (sim_me->clock < line->free_at)
 			await_own(line, what, cpu);
 	}
-	if (what != SIM_LOAD && line->owner == cpu + 1)
-		line->written = true;
 	sim_me->clock += hit_cost[what];
 }
 

@@ -195,7 +195,6 @@ static const MachineKey machine_keys[] = {
 	KEY(COST, timeslice_ps),
 	KEY(RATE, copy_bytes_per_s),
 	KEY(RATE, bandwidth_bytes_per_s),
-	KEY(RATE, device_bytes_per_s),
 	KEY(RATE, llc_bytes),
 };
 

@@ -134,15 +134,3 @@ sim_node_of_cpu(int cpu)
 {
 	return sim_cpu_table[cpu].node;
 }
-
-int
-sim_group_of_cpu(int cpu)
-{
-	return sim_cpu_table[cpu].group;
-}
-
-int
-sim_socket_of_cpu(int cpu)
-{
-	return sim_cpu_table[cpu].socket;
-}

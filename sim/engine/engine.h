@@ -36,7 +36,7 @@
 #define lengthof(a) (sizeof(a) / sizeof((a)[0]))
 
 #define SIM_NEVER		INT64_MAX
-#define SIM_MAX_CPUS	4096	/* numbers of CPUs are 14 bits wide in a line */
+#define SIM_MAX_CPUS	4096	/* numbers of CPUs are 16 bits wide in a line */
 #define SIM_MAX_FIBERS	8192
 #define SIM_MAX_GROUPS	256		/* numbers of groups are 8 bits wide in a line */
 
@@ -68,9 +68,7 @@ typedef struct SimLine
 	SimTime		free_at;		/* the next writer can be served from here on;
 								 * all sharers have got it by then */
 	SimTime		read_at;		/* the next reader */
-	uint16_t	owner:14;		/* CPU that has it for itself + 1; 0 = none */
-	uint16_t	written:1;		/* that CPU has written it since it got it */
-	uint16_t	from_writer:1;	/* who had it before that CPU had */
+	uint16_t	owner;			/* CPU that has it for itself + 1; 0 = none */
 	uint16_t	nsharers;		/* CPUs that may read it, if there is no owner */
 	uint16_t	fiber;			/* SIM_OWNED_BY: fiber + 1; 0 = anybody's */
 	uint8_t		region;

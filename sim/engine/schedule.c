@@ -39,7 +39,6 @@ static Event *heap;				/* the earliest first; equal ones by number */
 static int	nheap;
 static int	nalive;				/* fibers that the run waits for */
 static SimTime *node_busy_until;	/* memory bandwidth */
-static SimTime device_busy_until;
 static SimMachine machine;
 
 /* ---- event queue: a heap in which each has four children ---- */
@@ -400,21 +399,6 @@ sim_copy(int node, int64_t bytes)
 	}
 	sim_cache_traffic(sim_me->cpu - 1, bytes);
 	sim_me->clock = end;
-}
-
-void
-sim_device(int64_t bytes)
-{
-	if (bytes < 0)
-		sim_fail("read of %lld bytes", (long long) bytes);
-	if (machine.device_bytes_per_s == 0)
-		return;
-	in_order();
-	device_busy_until = Max(device_busy_until, sim_me->clock) +
-		time_for(bytes, machine.device_bytes_per_s);
-	go_to_sleep();
-	push(Max(device_busy_until, sim_me->clock), sim_me);
-	run_next();
 }
 
 /* ---- who ---- */

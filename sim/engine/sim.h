@@ -5,7 +5,7 @@
  *	  simulator.
  *
  * A fiber is a process of the simulated machine.  Code that is compiled with
- * -fsanitize=thread (strategies, restated/, loads/, glue/) may simply read
+ * -fsanitize=thread (strategies, upstream/, loads/, glue/) may simply read
  * and write what sim_shared_alloc() gave: each access reaches the simulator
  * and takes the time it would take.  Other memory is private to the process.
  *
@@ -82,7 +82,6 @@ typedef struct SimMachine
 	/* bytes a second; 0 = no limit */
 	int64_t		copy_bytes_per_s;	/* one core */
 	int64_t		bandwidth_bytes_per_s;	/* one node */
-	int64_t		device_bytes_per_s;
 	int64_t		llc_bytes;		/* of a group; 0 = everything fits */
 } SimMachine;
 
@@ -90,8 +89,6 @@ extern const SimMachine *sim_machine(void);
 extern int	sim_nodes(void);
 extern int	sim_cpus(void);		/* cores x threads_per_core */
 extern int	sim_node_of_cpu(int cpu);
-extern int	sim_group_of_cpu(int cpu);	/* L3 or cluster */
-extern int	sim_socket_of_cpu(int cpu);
 
 /* ---- memory ---- */
 
@@ -112,10 +109,6 @@ extern void *sim_shared_alloc(const char *region, size_t size, size_t align, int
  */
 extern void sim_region_name(const char *region, void *start, size_t size);
 extern void sim_region_owner(void *start, size_t size, int fiber);
-
-/* The name of what is there; NULL for private memory */
-extern const char *sim_region_at(const void *address);
-extern bool sim_is_shared(const void *address);
 
 /* Starts fetching a line to write it, without waiting (prefetchw) */
 extern void sim_prefetch_for_write(const volatile void *address);
@@ -151,7 +144,6 @@ extern void sim_sleep(SimTime ps);	/* leaves the CPU, is woken by a timer */
 extern void sim_copy(int node, int64_t bytes);	/* at the core's speed, and
 												 * within what the node's
 												 * memory gives to all */
-extern void sim_device(int64_t bytes);	/* asleep until it has been read */
 
 typedef struct SimSem
 {

@@ -15,7 +15,7 @@
 #include "miscadmin.h"
 #include "numa/pool.h"
 #include "numa/topology.h"
-#include "restated/core.h"
+#include "upstream/core.h"
 #include "storage/proc.h"
 #include "sweep/partitions.h"
 #include "sweep/strategy.h"
@@ -143,7 +143,7 @@ setup(PgSweepStrategyId id)
 	pgsweep_partitions = sim_config_int("partitions", 0, PGSWEEP_MAX_PARTITIONS, 0);
 	pgsweep_balance = sim_config_int("balance", 0, 1, 1);
 	make_topology();
-	restated_setup();
+	upstream_setup();
 	pgsweep_pool_init();
 	pgsweep_shared_init();
 	name_regions();
@@ -168,7 +168,7 @@ setup_partitioned(void)
 static BufferDesc *
 get_victim(uint32 *buf_state)
 {
-	restated_wake_bgwriter();
+	upstream_wake_bgwriter();
 	return pgsweep_replacement_routine.get_victim(NULL, buf_state);
 }
 
@@ -179,7 +179,7 @@ cycle(void)
 
 	if (strategy->cycle)
 		strategy->cycle();
-	restated_bgwriter_cycle();
+	upstream_bgwriter_cycle();
 }
 
 /*

@@ -13,7 +13,6 @@ extern const SimLoad sim_load_alloc;
 extern const SimLoad sim_load_counters;
 extern const SimLoad sim_load_lines;
 extern const SimLoad sim_load_lwlock;
-extern const SimLoad sim_load_pgbench;
 extern const SimLoad sim_load_replay;
 extern const SimLoad sim_load_scans;
 
@@ -22,7 +21,6 @@ const SimLoad *const sim_loads[] = {
 	&sim_load_counters,
 	&sim_load_lines,
 	&sim_load_lwlock,
-	&sim_load_pgbench,
 	&sim_load_replay,
 	&sim_load_scans,
 	NULL

@@ -5,7 +5,7 @@
  *
  *	 load.policy	unpatched: PostgreSQL's own lwlock.c; none (nothing loaded),
  *					stock, spin, lockless, lockless_spin: the patched one and the
- *					library's policies; v2: the thread's (restated/lwlock_v2.c)
+ *					library's policies; v2: the thread's (upstream/lwlock_v2.c)
  *	 load.kind		hot: think, acquire, hold, release;
  *					procarray: transactions that want ProcArrayLock, see
  *					transaction()
@@ -37,7 +37,7 @@
 
 #include "glue/glue.h"
 #include "glue/sim_lwlock.h"
-#include "restated/lwlock_v2.h"
+#include "upstream/lwlock_v2.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "utils/wait_event.h"

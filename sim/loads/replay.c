@@ -24,7 +24,7 @@
  */
 #include "postgres.h"
 
-#include "restated/core.h"
+#include "upstream/core.h"
 #include "sweep/sweep.h"
 
 #define RECORD_MAGIC	"swrec\0\0\1"
@@ -137,7 +137,7 @@ restore_hand(void)
 	const RecordHeader *header = record.header;
 	uint32		hand = header->hand == 0 && header->passes > 0 ? NBuffers : header->hand;
 
-	pg_atomic_write_u32(&restated_control->hand, hand);
+	pg_atomic_write_u32(&upstream_control->hand, hand);
 }
 
 /*
@@ -233,44 +233,6 @@ replay_setup(void)
 	sim_spawn("backend", replay, NULL, SIM_BY_PLACEMENT);
 }
 
-/*
- * "layout.REGION.START END": what is in that region, in bytes from the beginning
- * of the library's shared memory in the server.
- */
-static void
-report_part(const void *in, Size start, Size end)
-{
-	char		key[64];
-
-	snprintf(key, sizeof(key), "layout.%s.%zu", sim_region_at(in), start);
-	sim_result(key, end);
-}
-
-/*
- * Which region each part of it is in, so that the server's accesses can be told
- * apart in the same way.  It has more slots than we have, and what is after
- * them is elsewhere.
- */
-static void
-report_layout(void)
-{
-	const PieceHeader *piece;
-	const PgSweepPoolShared *from = find_piece("pg_sweep", &piece);
-	Size		slots = offsetof(PgSweepPoolShared, slots);
-	char	   *base = (char *) PgSweepPool;
-	Size		start = 0;
-
-	for (Size at = SIM_CACHE_LINE; at < slots; at += SIM_CACHE_LINE)
-		if (strcmp(sim_region_at(base + start), sim_region_at(base + at)) != 0)
-		{
-			report_part(base + start, start, at);
-			start = at;
-		}
-	report_part(base + start, start, slots);
-	report_part(base + slots, slots, from->part_counters_offset);
-	report_part(base + PgSweepPool->part_counters_offset, from->part_counters_offset, piece->size);
-}
-
 static void
 replay_report(void)
 {
@@ -279,8 +241,6 @@ replay_report(void)
 	if (file == NULL || fwrite(victims, sizeof(victims[0]), allocations, file) != allocations ||
 		fclose(file) != 0)
 		sim_fail("load.victims: cannot write %s", victims_path);
-	if (PgSweep != NULL)
-		report_layout();
 }
 
 const SimLoad sim_load_replay = {"replay", replay_setup, replay_report};

@@ -27,9 +27,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "pages.h"
+#include "postgres.h"
+
+#include "engine/sim.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
 
 #define MAX_COMBINE 32
+#define NO_BUFFER	(-1)
+#define NO_PAGE		(-1)
 
 static SIM_COMMON int64 table_pages;
 static SIM_COMMON int combine;
@@ -37,6 +43,109 @@ static SIM_COMMON int64 page_ps;
 
 static SIM_COMMON int64 pages_done;
 static SIM_COMMON int64 hits;
+
+/* By page, and by buffer; common to all processes, and not simulated */
+static SIM_COMMON int *buffer_of;
+static SIM_COMMON int64 *page_of;
+
+/* ---- pages in the pool ---- */
+
+/*
+ * Headers are simulated: a page is found by pinning its buffer, and put into the
+ * pool by allocating one.  The table that maps pages to buffers is not, nor the
+ * locks of its partitions: what finding a page costs is part of load.page_ps.
+ */
+static void
+pages_setup(int64 npages)
+{
+	buffer_of = malloc(npages * sizeof(int));
+	page_of = malloc(NBuffers * sizeof(int64));
+	if (buffer_of == NULL || page_of == NULL)
+		sim_fail("out of memory");
+	for (int64 i = 0; i < npages; i++)
+		buffer_of[i] = NO_BUFFER;
+	for (int i = 0; i < NBuffers; i++)
+		page_of[i] = NO_PAGE;
+}
+
+/*
+ * As PinBuffer() and UnpinBuffer(): one compare-and-swap, which waits while the
+ * header is locked.  A pin adds a usage count, too, up to the limit.
+ */
+static void
+change_pins(BufferDesc *buf, bool pin)
+{
+	uint32		old = pg_atomic_read_u32(&buf->state);
+
+	for (;;)
+	{
+		uint32		state = pin ? old + BUF_REFCOUNT_ONE : old - BUF_REFCOUNT_ONE;
+
+		if (old & BM_LOCKED)
+		{
+			sim_pause();
+			old = pg_atomic_read_u32(&buf->state);
+			continue;
+		}
+		if (pin && BUF_STATE_GET_USAGECOUNT(state) < BM_MAX_USAGE_COUNT)
+			state += BUF_USAGECOUNT_ONE;
+		if (pg_atomic_compare_exchange_u32(&buf->state, &old, state))
+			return;
+	}
+}
+
+/*
+ * NULL if the page is in no buffer, or was evicted before the pin.
+ */
+static BufferDesc *
+find_page(int64 page)
+{
+	int			buffer = buffer_of[page];
+	BufferDesc *buf;
+
+	if (buffer == NO_BUFFER)
+		return NULL;
+	buf = GetBufferDescriptor(buffer);
+	change_pins(buf, true);
+	if (buffer_of[page] == buffer)
+		return buf;
+	change_pins(buf, false);
+	return NULL;
+}
+
+/*
+ * The page's buffer, pinned.  One that was not found has to be read by the
+ * caller.  It is marked valid at once: other processes do not wait for the read,
+ * as they would in the server.
+ *
+ * bufmgr.c locks the header once more in between, to take the old page out of the
+ * mapping.  No other process uses the line meanwhile, so that is a hit, and left
+ * out.
+ */
+static BufferDesc *
+get_page(int64 page, bool *found)
+{
+	uint32		state;
+	BufferDesc *buf = find_page(page);
+	int			buffer;
+
+	*found = buf != NULL;
+	if (*found)
+		return buf;
+	buf = sim_get_victim(&state);
+	buffer = buf->buf_id;
+
+	/* Two that miss the same page at once both read it here; the later wins. */
+	if (page_of[buffer] != NO_PAGE && buffer_of[page_of[buffer]] == buffer)
+		buffer_of[page_of[buffer]] = NO_BUFFER;
+	buffer_of[page] = buffer;
+	page_of[buffer] = page;
+	pg_atomic_write_u32(&buf->state, BM_VALID | BM_TAG_VALID |
+						BUF_USAGECOUNT_ONE | BUF_REFCOUNT_ONE);
+	return buf;
+}
+
+/* ---- the scans ---- */
 
 /*
  * One read of the stream: pages first .. first + n - 1 of a table.
@@ -54,7 +163,7 @@ read_together(int64 first, int n)
 	{
 		bool		found;
 
-		buffers[i] = pages_get(first + i, &found);
+		buffers[i] = get_page(first + i, &found);
 		copied += !found;
 	}
 	if (copied > 0)
@@ -62,7 +171,7 @@ read_together(int64 first, int n)
 	for (int i = 0; i < n; i++)
 	{
 		sim_work(page_ps);
-		pages_unpin(buffers[i]);
+		change_pins(buffers[i], false);
 	}
 	if (sim_measuring())
 	{

@@ -1,14 +1,12 @@
-#!/usr/bin/env python3
-"""Builds the simulator: build/sim/VARIANT/sim.
+"""Builds the simulator: build/bench/sim/LEVEL/sim.
 
-What is played (the strategies, where they are in extension/, what is restated,
-loads, and what stands in for the server) is compiled as the server compiles it,
-with -fsanitize=thread, so that the compiler calls the engine for each access.
-The engine itself is compiled without. A variant is an optimization level of
-the engine; what is played always has the server's, because that is part of
-what is simulated."""
+What is played (the strategies in extension/, upstream's patches, the loads, and
+the stand-ins for the server) is compiled with the server's own flags and with
+-fsanitize=thread: the compiler then calls the engine for each access. The
+engine itself is compiled without it. A level is the optimization of the
+engine. What is played always has the server's, because that is part of what is
+simulated."""
 
-import argparse
 import fcntl
 import functools
 import hashlib
@@ -16,19 +14,13 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.dont_write_bytecode = True
-SIM = Path(__file__).resolve().parents[1]
-ROOT = SIM.parent
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+from bench.lib import paths
+from bench.lib.paths import ROOT, BenchError
 
-from bench.lib import paths  # noqa: E402
-from bench.lib.paths import BenchError  # noqa: E402
-
+SIM = ROOT / "sim"
 EXTENSION = ROOT / "extension"
 EXTENSION_FILES = (
     "slot.c",
@@ -40,13 +32,10 @@ EXTENSION_FILES = (
         "partitions", "plan", "shmem", "slots", "strategy_batched",
         "strategy_partitioned", "strategy_stock", "transport", "walk")))
 # Files of the server that are played as they are.
-SERVER_FILES = ("src/backend/storage/buffer/buf_table.c",
-                "src/backend/storage/lmgr/lwlock.c",
-                "src/backend/storage/lmgr/s_lock.c",
-                "src/backend/utils/hash/dynahash.c",
-                "src/common/hashfn.c")
+SERVER_FILES = ("src/backend/storage/lmgr/lwlock.c",
+                "src/backend/storage/lmgr/s_lock.c")
 
-# The same of the server without our patches; what it exports gets other names.
+# The same file of the server without our patches
 UNPATCHED_LWLOCK = "src/backend/storage/lmgr/lwlock.c"
 
 # Which loads there are
@@ -185,20 +174,23 @@ class Build:
                 and all(map(os.path.exists, made_of))
                 and stamp.read_text() == self.key(obj, command))
 
-    def played(self, source, *flags):
+    def played(self, source, *flags, after=None):
         return (source, [*self.server_flags, *PLAYED_FLAGS, *self.includes,
                          "-include", "sim_shim.h", "-Werror", *flags],
-                self.played_dir, separate_variables)
+                self.played_dir, after or separate_variables)
 
     def tasks(self):
         for name in EXTENSION_FILES:
             yield self.played(EXTENSION / name, "-DSIM_EXTENSION")
         for name in SERVER_FILES:
             yield self.played(self.tree / name)
+        # The shim comes first here, too: the server's own arch-x86.h has
+        # inline assembly, of which the engine sees nothing.
         yield self.played(self.unpatched / UNPATCHED_LWLOCK,
+                          "-iquote", SIM / "include",
                           "-iquote", self.unpatched / "src" / "include",
-                          "-include", "unpatched_lwlock.h")
-        for folder in ("restated", "glue", "loads"):
+                          after=rename_exported)
+        for folder in ("upstream", "glue", "loads"):
             for source in sorted((SIM / folder).glob("*.c")):
                 yield self.played(self.loads if source == LOADS else source,
                                   "-DSIM_EXTENSION")
@@ -263,11 +255,20 @@ def separate_variables(obj):
         run(["objcopy", *renames, obj], "objcopy")
 
 
-def build(level="O2", server=None, loads=LOADS):
-    """Build a variant, if anything has changed; returns the binary's path."""
+def rename_exported(obj):
+    """PostgreSQL's own lwlock.c is played beside the patched one."""
+    separate_variables(obj)
+    names = [line.split()[2] for line in run(
+        ["nm", "--defined-only", "--extern-only", obj], "nm").splitlines()]
+    run(["objcopy", *(f"--redefine-sym={name}=unpatched_{name}"
+                      for name in names), obj], "objcopy")
+
+
+def build(level="O2", prefix=None, loads=LOADS):
+    """Build what has changed; returns the program. prefix: of the patched
+    server, by default build/18/release."""
     release = ROOT / "build" / "18" / "release"
-    if server is None:
-        server = paths.Server("patched", release)
+    server = paths.Server("patched", prefix or release)
     label = ""
     if server.prefix != release.resolve():
         label = "-" + digest(server.prefix)[:8]
@@ -277,33 +278,3 @@ def build(level="O2", server=None, loads=LOADS):
         fcntl.flock(lock, fcntl.LOCK_EX)
         sha256_file.cache_clear()
         return Build(server, level, top, label, loads).all()
-
-
-def simulator():
-    return build()
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        prog="build.py", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--level", choices=("O0", "O2"), default="O2",
-                        help="optimization of the engine; default O2")
-    parser.add_argument("--patched", metavar="PREFIX",
-                        default=ROOT / "build" / "18" / "release",
-                        help="install prefix of the patched server"
-                             " (default: build/18/release)")
-    parser.add_argument("--loads", metavar="FILE", default=LOADS,
-                        type=lambda name: Path(name).resolve(),
-                        help="in place of loads/loads.c, for tests")
-    args = parser.parse_args()
-    try:
-        print(build(args.level, paths.Server("patched", args.patched),
-                    args.loads))
-    except BenchError as error:
-        sys.exit(f"build.py: {error}")
-
-
-if __name__ == "__main__":
-    paths.be_plain_user()
-    main()

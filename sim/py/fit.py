@@ -17,8 +17,7 @@ STEPS = 7                       # halvings of the searched interval
 CLOSE = 0.01                    # of the error of a cell: rounding of tps is more
 START = {"page_ps": 1_500_000, "latency_percent": 100,
          "bandwidth_bytes_per_s": 63_000_000_000}
-FOLDER = BENCH / "sim"          # of what has been fitted
-RESULT = FOLDER / "fit.json"
+RESULT = BENCH / "sim" / "fit.json"
 
 
 def fitted_cells(plan):
@@ -39,9 +38,8 @@ def check(plan):
 
 
 class Fit:
-    def __init__(self, simulator, machine, plan, how):
+    def __init__(self, simulator, machine, plan):
         check(plan)
-        self.how = how
         self.simulator = simulator
         self.machine = machine
         self.plan = plan
@@ -52,7 +50,7 @@ class Fit:
     def errors(self, cells):
         """Logarithms of predicted to published."""
         found = scans.simulate(self.simulator, self.machine, cells,
-                               self.numbers, checked=False, **self.how)
+                               self.numbers, checked=False)
         return [math.log(found[cell] / self.published[cell])
                 for cell in cells]
 
@@ -100,21 +98,20 @@ class Fit:
         return dict(self.numbers)
 
 
-def fit(simulator, machine, name=RESULT.stem, **how):
-    """The fitted numbers; remembered, under a name, for as long as program,
-    machine, table, plan and how it is simulated are what they were."""
+def fit(simulator, machine):
+    """The fitted numbers. They are remembered while program, machine, table and
+    plan are the same."""
     plan = published.fit_plan()
     basis = binary.digest([simulator.identity, machine.config(), plan,
                            sorted(map(str, scans.cells())),
                            scans.config(machine, (8, "master"), START),
-                           scans.SEEDS, how])
-    result = FOLDER / f"{name}.json"
+                           scans.SEEDS])
     try:
-        kept = json.loads(result.read_text())
+        kept = json.loads(RESULT.read_text())
         if kept["basis"] == basis and not simulator.fresh:
             return kept["numbers"], fitted_cells(plan)
     except (OSError, ValueError, KeyError):
         pass
-    numbers = Fit(simulator, machine, plan, how).run()
-    result.write_text(json.dumps({"basis": basis, "numbers": numbers}) + "\n")
+    numbers = Fit(simulator, machine, plan).run()
+    RESULT.write_text(json.dumps({"basis": basis, "numbers": numbers}) + "\n")
     return numbers, fitted_cells(plan)

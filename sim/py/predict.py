@@ -1,30 +1,30 @@
-"""Predictions for machines: how many victims a second backends find that have
-some work to do between two of them, by strategy and number of backends.
+"""Predictions for machines: victims per second, by strategy and number of
+backends. A backend has some work to do between two victims.
 
-At most one backend a core: two threads of a core do not do twice its work, but
-would in the simulator."""
+There is at most one backend per core: two threads of a core do not do twice its
+work, but would in the simulator."""
 
 from dataclasses import dataclass
 
 from bench.lib import report
 from bench.lib.paths import BenchError
 
-# Large machines of the threads, and two that do not exist: all of their curve.
+# Large machines of the threads, and two hypothetical ones: the whole curve
 CURVES = ("m6i-metal", "r8i-metal-96xl", "c8i-metal-48xl", "hb176", "epyc512",
           "epyc1024")
-# Small ones: with all their cores only.
+# Small ones: one backend, and one on each core
 SMALL = ("gold5215", "vondra-xeon", "vondra-ryzen", "borisov32")
 
 # Between two allocations: about what copying a page from the kernel's cache
-# takes, 8 kB at some 8 GB/s. Who asks less often waits less.
+# takes, 8 kB at some 8 GB/s. A backend that asks less often waits less.
 WORK_PS = 1_000_000
-# Usage count that buffers are given back with; at the start they have any up to
-# that. So the hand looks at USAGE + 1 buffers for each that it takes.
+# Usage count that buffers are given back with. At the start they have any up to
+# that, so the hand looks at USAGE + 1 buffers per victim.
 USAGE = 2
 BATCHES = (1, 4, 16, 64, 256)
 PARTITIONS = (1, 4, 16, 64)
 MOST_PARTITIONS = 64            # PGSWEEP_MAX_PARTITIONS
-AUTO_BATCH = 64                 # of a lease, where no number is given
+AUTO_BATCH = 64                 # of a lease, if no number is given
 STEP = 2                        # from one number of backends to the next
 
 # The pool: no lease is cut because of it, and the hand does not come round
@@ -37,17 +37,16 @@ WARM_LEASES, MEASURED_LEASES = 2.5, 1
 LEAST_WARMUP, LEAST_ALLOCATIONS = 8192, 20000
 LEAST_EACH = 50                 # allocations of a backend, measured
 TRIES = 4                       # with twice the warm-up each
-# The background writer's plan of who is served by which partition: he comes
-# round so often, and has done so several times before it is measured, in runs of
-# their own, as others are over before he comes.
+# The background writer plans which processes a partition serves. It has runs of
+# its own, because the others are over before its first cycle.
 PLAN_MS = 1
-PLAN_CYCLES = 4                 # time for so many, if a cycle took no time;
-LEAST_CYCLES = 1                # with a thousand backends, it takes more
+PLAN_CYCLES = 4                 # warm-up, if a cycle took no time; with a
+LEAST_CYCLES = 1                # thousand backends, it takes more
 JITTER_PERCENT = 10             # of the work between
 
-# What a band is made of: latencies, and which CPUs have the backends.
+# What a band is made of: latencies in per cent, placement, seed
 POINT = (100, "scatter", 1)
-# and keep_ps, of which little is known: half of it, and twice.
+# and keep_ps, of which little is known: half, and twice
 BAND = (POINT, (85, "scatter", 1), (115, "scatter", 1), (100, "random", 1),
         (85, "random", 2), (115, "random", 3))
 KEEP_BAND = (0.5, 2)
@@ -66,7 +65,7 @@ class Strategy:
 
 def strategies(nodes):
     found = [Strategy("stock", (("strategy", "stock"),), 1),
-             Strategy("batched seed, 64", (("strategy", "batched_seed"),
+             Strategy("upstream batched, 64", (("strategy", "upstream_batched"),
                                            ("batch", 64)), 64)]
     found += [Strategy(f"batched, {batch}", (("strategy", "batched"),
                                              ("batch", batch)), batch)
@@ -110,7 +109,7 @@ def config(here, strategy, backends, variant=POINT, usage=USAGE):
 
 
 def run(simulator, config):
-    """Measured when every process has begun: beginning takes a lock."""
+    """Measures when every process has begun: beginning takes a lock."""
     for _ in range(TRIES):
         answer = simulator.run(config)
         begun = answer.regions.get("pg_sweep", {}).get("atomics", 0) == 0
@@ -122,14 +121,14 @@ def run(simulator, config):
 
 
 def planned(simulator, here, strategy, backends, rate):
-    """The rate when the background writer has planned, to without."""
+    """The rate when the background writer has planned."""
     point = config(here, strategy, backends)
     enough = round(rate * 1e-3 * PLAN_MS * PLAN_CYCLES)
     answer = run(simulator, {**point, "bgwriter_ms": PLAN_MS,
                              "warmup": max(point["warmup"], enough)})
     if answer.results.get("bgwriter_cycles", 0) < LEAST_CYCLES:
-        raise BenchError(f"{here.name}: the background writer never came"
-                         " round")
+        raise BenchError(f"{here.name}: the background writer had no"
+                         " cycle")
     return figures(answer)["allocations_per_s"]
 
 
@@ -141,8 +140,8 @@ def figures(answer):
 
 
 def stops_at(line):
-    """The fewest backends that reach nearly the largest rate; None if only all
-    of them do."""
+    """The fewest backends with nearly the largest rate; None if all of them
+    are needed."""
     most = max(rate for _, rate in line)
     first = next(backends for backends, rate in line if rate >= FLAT * most)
     return None if first == line[-1][0] else first
@@ -166,11 +165,10 @@ def predict_strategy(simulator, here, strategy, counts, whole):
     found = band(simulator, here, strategy, cores)
     full = line[-1][1]
     free = figures(run(simulator, config(here, strategy, cores, usage=0)))
-    rates = [(backends, values["allocations_per_s"])
+    rates = [[backends, values["allocations_per_s"]]
              for backends, values in line]
     return {"strategy": strategy.name,
-            "line": [{"backends": backends, **values}
-                     for backends, values in line],
+            "line": rates,
             "low": min(found), "high": max(found), **full,
             "free_per_s": free["allocations_per_s"],
             "stops_at": stops_at(rates) if whole else None}
@@ -196,20 +194,7 @@ def predict_one(simulator, here, whole):
                         if whole else None)}
 
 
-def ranks(strategies):
-    """Groups, the fastest first: the bands of those in a group overlap, one
-    with another; between groups none do."""
-    groups = []
-    for one in sorted(strategies, key=lambda one: -one["high"]):
-        if groups and one["high"] >= groups[-1]["low"]:
-            groups[-1]["names"].append(one["strategy"])
-            groups[-1]["low"] = min(groups[-1]["low"], one["low"])
-        else:
-            groups.append({"names": [one["strategy"]], "low": one["low"]})
-    return [group["names"] for group in groups]
-
-
 def predict(simulator, machines):
-    """machines: (machine, with all of its curve?)"""
+    """machines: (machine, with the whole curve?)"""
     return {"work_ps": WORK_PS, "machines": [
         predict_one(simulator, here, whole) for here, whole in machines]}

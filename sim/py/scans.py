@@ -10,8 +10,8 @@ from . import published
 COLUMNS = {
     # 18's master of that day did as stock does
     "master": {"strategy": "stock"},
-    "numa": {"strategy": "partitioned_seed", "partitions": 4},
-    "numa_16": {"strategy": "partitioned_seed", "partitions": 16},
+    "numa": {"strategy": "upstream_partitioned", "partitions": 4},
+    "numa_16": {"strategy": "upstream_partitioned", "partitions": 16},
 }
 # A table of 1 GB has so many pages; a transaction is its scan.
 PUBLISHED_PAGES = 131072
@@ -21,13 +21,13 @@ PAGE_BYTES = 8192
 # pinned at once.
 PAGES = 512
 POOL_PERCENT = 60
-# The background writer, who plans who is served by which partition, comes round
-# each 200 ms. In a pool that is smaller by 256, the hand goes round 256 times as
-# often, and he comes each millisecond.
+# The background writer, which plans what each partition serves, has a cycle of
+# 200 ms. In a pool that is smaller by 256, the hand goes round 256 times as
+# often, and the cycle is 1 ms.
 BGWRITER_MS = 1
-# His weights are half the old ones each time, so they have settled after six
-# cycles. The warm-up is for ten, if clients ask for as many pages a millisecond as
-# the fastest published ones.
+# Its weights are half the old ones each time, so they have settled after six
+# cycles. The warm-up is for ten, if clients ask for as many pages per millisecond
+# as the fastest published ones.
 CYCLES, LEAST_CYCLES = 10, 6
 PAGES_PER_MS = 430
 MOST_PAGES_PER_MS = 13000       # all clients together
@@ -36,8 +36,8 @@ WARM_SCANS = 2
 MEASURED_SCANS = 2
 # Runs that differ by chance only give tps that differ by some per cent.
 SEEDS = (1, 2, 3)
-# Where the kernel puts clients is not known. In turn on all nodes is taken for
-# it; what else would give is shown.
+# On which nodes the clients ran was not published. All nodes in turn is assumed;
+# what other placements would give is shown.
 PLACEMENT = "scatter"
 OTHER_PLACEMENTS = ("compact", "random")
 
@@ -53,16 +53,14 @@ def warmup(clients, pages):
     return max(WARM_SCANS * pages * clients, CYCLES * BGWRITER_MS * rate)
 
 
-def config(machine, cell, numbers, pages=PAGES, seed=1, placement=PLACEMENT,
-           mapping=False):
-    """numbers: page_ps, latency_percent and bandwidth_bytes_per_s; mapping: is
-    the table that maps pages to buffers simulated, too?"""
+def config(machine, cell, numbers, pages=PAGES, seed=1, placement=PLACEMENT):
+    """numbers: page_ps, latency_percent and bandwidth_bytes_per_s"""
     clients, column = cell
     values = machine.config()
     values["machine.bandwidth_bytes_per_s"] = numbers["bandwidth_bytes_per_s"]
     return {**values, "load": "scans", "load.pages": pages,
             "load.page_ps": numbers["page_ps"],
-            "load.pool_percent": POOL_PERCENT, "load.mapping": int(mapping),
+            "load.pool_percent": POOL_PERCENT,
             "latency_percent": numbers["latency_percent"],
             **COLUMNS[column], "seed": seed, "placement": placement,
             "bgwriter_ms": BGWRITER_MS,
@@ -73,12 +71,12 @@ def config(machine, cell, numbers, pages=PAGES, seed=1, placement=PLACEMENT,
 
 
 def tps(answer, cell=None):
-    """Of a run in which the background writer has made his plan."""
+    """Of a run in which the background writer has made its plan."""
     cycles = answer.results.get("bgwriter_cycles", 0)
     if cell and COLUMNS[cell[1]]["strategy"] != "stock" and (
             cycles < LEAST_CYCLES):
-        raise BenchError(f"{cell}: the background writer came round {cycles:.0f}"
-                         f" times, at least {LEAST_CYCLES} are needed")
+        raise BenchError(f"{cell}: the background writer had {cycles:.0f} cycles,"
+                         f" at least {LEAST_CYCLES} are needed")
     return (answer.results["pages"] / PUBLISHED_PAGES
             / (answer["elapsed_ps"] * 1e-12))
 

@@ -12,7 +12,6 @@ TPS_MEDIAN, TPS_MOST = 0.10, 0.25
 RATIO_MEDIAN, RATIO_MOST = 0.08, 0.20
 NEAR_LIMIT = 0.98               # of the bandwidth: bound by it
 PLACED_CLIENTS = (8, 24, 64, 128)
-PLATEAU = 0.10                  # cells so near to the column's median say little
 QUICK_CLIENTS = (8, 24, 64, 96, 128)
 
 
@@ -26,21 +25,16 @@ def show_progress(done, of):
 
 
 class Comparison:
-    name = fit.RESULT.stem      # under which what is fitted is remembered
-    how = {}                    # more of scans.simulate()
-
     def __init__(self, simulator, quick):
         self.here = machine.named(published.fit_plan()["machine"])
-        self.numbers, self.fitted = fit.fit(simulator, self.here, self.name,
-                                            **self.how)
+        self.numbers, self.fitted = fit.fit(simulator, self.here)
         self.table = dict(scans.cells())
         cells = list(self.table)
         if quick:
             cells = [cell for cell in cells if cell[0] in QUICK_CLIENTS]
         self.cells = cells
         self.predicted = scans.simulate(simulator, self.here, cells,
-                                        self.numbers, show_progress,
-                                        **self.how)
+                                        self.numbers, show_progress)
         self.held_out = [cell for cell in cells if cell not in self.fitted]
         self.rivals = {
             "simulated": self.predicted,
@@ -83,7 +77,7 @@ class Comparison:
         found = {}
         for placement in scans.OTHER_PLACEMENTS:
             placed = scans.simulate(simulator, self.here, cells, self.numbers,
-                                    placement=placement, **self.how)
+                                    placement=placement)
             for cell, tps in placed.items():
                 found[cell, placement] = tps
         return found
@@ -114,13 +108,6 @@ class Comparison:
             heads += [column, "simulated", "error, %"]
         report.table(heads, rows, "Concurrent scans, tps (* fitted); errors of:"
                                   " simulation / constant / roofline")
-        rows = [(clients, column, f"{value:.2f}",
-                 *(f"{baselines.ratios(rival)[clients, column]:.2f}"
-                   for rival in self.rivals.values()))
-                for (clients, column), value
-                in baselines.ratios(self.shown()).items()]
-        report.table(["clients", "", "published", *self.rivals], rows,
-                     "Ratios to master")
         self.show_summary()
 
     def show_summary(self):
@@ -152,13 +139,6 @@ class Comparison:
                        " predict nothing else; of the others, the median error"
                        f" is {100 * median(rest):.1f} %, the largest"
                        f" {100 * max(rest):.1f} %")
-        constant = self.rivals["constant"]
-        flat = sum(abs(self.table[cell] / constant[cell] - 1) <= PLATEAU
-                   for cell in self.cells)
-        report.say(f"{flat} of {len(self.cells)} cells are within"
-                   f" {100 * PLATEAU:.0f} % of their column's median: a"
-                   " plateau, on which a constant is right, too")
-
         self.show_placements()
 
     def show_placements(self):

@@ -14,8 +14,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef RESTATED_CORE_H
-#define RESTATED_CORE_H
+#ifndef UPSTREAM_CORE_H
+#define UPSTREAM_CORE_H
 
 #include "postgres.h"
 
@@ -27,7 +27,7 @@
 /*
  * The fields, their sizes and their order are the server's: all are in one line.
  */
-typedef struct RestatedControl
+typedef struct UpstreamControl
 {
 	slock_t		lock;			/* of passes, and of the freelist */
 	pg_atomic_uint32 hand;		/* taken modulo NBuffers */
@@ -36,27 +36,27 @@ typedef struct RestatedControl
 	uint32		passes;
 	pg_atomic_uint32 allocations;
 	int			bgwriter;		/* who wants to be woken, or -1 */
-} RestatedControl;
+} UpstreamControl;
 
-StaticAssertDecl(sizeof(RestatedControl) <= SIM_CACHE_LINE,
+StaticAssertDecl(sizeof(UpstreamControl) <= SIM_CACHE_LINE,
 				 "the server has all of this in one line");
 
 /* stock.c; common to all processes */
-extern RestatedControl *restated_control;
-extern void restated_setup(void);
-extern void restated_bgwriter_cycle(void);
-extern void restated_woken_bgwriter(void);
+extern UpstreamControl *upstream_control;
+extern void upstream_setup(void);
+extern void upstream_bgwriter_cycle(void);
+extern void upstream_woken_bgwriter(void);
 
 /*
  * Before anybody looks for a buffer: does the background writer want to know?
  */
 static inline void
-restated_wake_bgwriter(void)
+upstream_wake_bgwriter(void)
 {
-	if (*(volatile int *) &restated_control->bgwriter != -1)
+	if (*(volatile int *) &upstream_control->bgwriter != -1)
 	{
-		restated_control->bgwriter = -1;
-		restated_woken_bgwriter();
+		upstream_control->bgwriter = -1;
+		upstream_woken_bgwriter();
 	}
 }
 
@@ -68,7 +68,7 @@ restated_wake_bgwriter(void)
  * buffers, there is no hope.
  */
 static inline BufferDesc *
-restated_walk(uint32 *buf_state, uint32 (*tick) (void))
+upstream_walk(uint32 *buf_state, uint32 (*tick) (void))
 {
 	int			tries = NBuffers;
 
@@ -100,13 +100,13 @@ restated_walk(uint32 *buf_state, uint32 (*tick) (void))
  * Stock's whole way, but for the tick.
  */
 static inline BufferDesc *
-restated_get_victim(uint32 *buf_state, uint32 (*tick) (void))
+upstream_get_victim(uint32 *buf_state, uint32 (*tick) (void))
 {
-	restated_wake_bgwriter();
-	pg_atomic_fetch_add_u32(&restated_control->allocations, 1);
-	if (unlikely(restated_control->first_free >= 0))
+	upstream_wake_bgwriter();
+	pg_atomic_fetch_add_u32(&upstream_control->allocations, 1);
+	if (unlikely(upstream_control->first_free >= 0))
 		elog(ERROR, "the freelist is not empty");
-	return restated_walk(buf_state, tick);
+	return upstream_walk(buf_state, tick);
 }
 
-#endif							/* RESTATED_CORE_H */
+#endif							/* UPSTREAM_CORE_H */

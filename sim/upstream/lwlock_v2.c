@@ -28,7 +28,7 @@
  */
 #include "postgres.h"
 
-#include "restated/lwlock_v2.h"
+#include "upstream/lwlock_v2.h"
 #include "storage/proc.h"
 #include "utils/wait_event.h"
 

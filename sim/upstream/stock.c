@@ -7,19 +7,19 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "restated/core.h"
+#include "upstream/core.h"
 
-RestatedControl *restated_control = NULL;
+UpstreamControl *upstream_control = NULL;
 
 void
-restated_setup(void)
+upstream_setup(void)
 {
-	restated_control = sim_shared_alloc("hand", sizeof(RestatedControl), PG_CACHE_LINE_SIZE, 0);
-	SpinLockInit(&restated_control->lock);
-	pg_atomic_init_u32(&restated_control->hand, 0);
-	pg_atomic_init_u32(&restated_control->allocations, 0);
-	restated_control->first_free = -1;
-	restated_control->bgwriter = -1;
+	upstream_control = sim_shared_alloc("hand", sizeof(UpstreamControl), PG_CACHE_LINE_SIZE, 0);
+	SpinLockInit(&upstream_control->lock);
+	pg_atomic_init_u32(&upstream_control->hand, 0);
+	pg_atomic_init_u32(&upstream_control->allocations, 0);
+	upstream_control->first_free = -1;
+	upstream_control->bgwriter = -1;
 }
 
 /*
@@ -35,19 +35,19 @@ count_pass(uint32 hand)
 
 	while (!done)
 	{
-		SpinLockAcquire(&restated_control->lock);
-		done = pg_atomic_compare_exchange_u32(&restated_control->hand, &expected,
+		SpinLockAcquire(&upstream_control->lock);
+		done = pg_atomic_compare_exchange_u32(&upstream_control->hand, &expected,
 											  expected % NBuffers);
 		if (done)
-			restated_control->passes++;
-		SpinLockRelease(&restated_control->lock);
+			upstream_control->passes++;
+		SpinLockRelease(&upstream_control->lock);
 	}
 }
 
 static inline uint32
 tick(void)
 {
-	uint32		hand = pg_atomic_fetch_add_u32(&restated_control->hand, 1);
+	uint32		hand = pg_atomic_fetch_add_u32(&upstream_control->hand, 1);
 	uint32		buffer = hand;
 
 	if (hand >= NBuffers)
@@ -62,7 +62,7 @@ tick(void)
 static BufferDesc *
 get_victim(uint32 *buf_state)
 {
-	return restated_get_victim(buf_state, tick);
+	return upstream_get_victim(buf_state, tick);
 }
 
 /*
@@ -71,23 +71,23 @@ get_victim(uint32 *buf_state)
  * allocations, which begins again at zero.
  */
 void
-restated_bgwriter_cycle(void)
+upstream_bgwriter_cycle(void)
 {
 	uint32		hand;
 
-	SpinLockAcquire(&restated_control->lock);
-	hand = pg_atomic_read_u32(&restated_control->hand);
-	(void) (restated_control->passes + hand / NBuffers);
-	(void) pg_atomic_exchange_u32(&restated_control->allocations, 0);
-	SpinLockRelease(&restated_control->lock);
+	SpinLockAcquire(&upstream_control->lock);
+	hand = pg_atomic_read_u32(&upstream_control->hand);
+	(void) (upstream_control->passes + hand / NBuffers);
+	(void) pg_atomic_exchange_u32(&upstream_control->allocations, 0);
+	SpinLockRelease(&upstream_control->lock);
 }
 
 void
-restated_woken_bgwriter(void)
+upstream_woken_bgwriter(void)
 {
 	/* it never sleeps for longer than a cycle under load */
 }
 
 const SimStrategy sim_strategy_stock = {
-	"stock", restated_setup, get_victim, restated_bgwriter_cycle
+	"stock", upstream_setup, get_victim, upstream_bgwriter_cycle
 };

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * partitioned_seed.c
+ * partitioned.c
  *	  The partitioned clock sweep of Vondra, "Adding basic NUMA awareness",
  *	  pgsql-hackers 2025 to 2026, with adaptive balancing, restated.
  *
@@ -25,11 +25,11 @@
  * "partitions" is a multiple of the number of nodes; 0 is one a node, and at
  * least 4.
  *
- * sim/upstream/partitioned_seed.c
+ * sim/upstream/partitioned.c
  *
  *-------------------------------------------------------------------------
  */
-#include "restated/core.h"
+#include "upstream/core.h"
 
 #define MAX_PARTITIONS	32
 #define MIN_PARTITIONS	4
@@ -177,7 +177,7 @@ get_victim(uint32 *buf_state)
 	if (*(volatile int *) &control->bgwriter != -1)
 		control->bgwriter = -1;
 	pg_atomic_fetch_add_u32(&choose(false)->allocations, 1);
-	return restated_walk(buf_state, tick);
+	return upstream_walk(buf_state, tick);
 }
 
 /*
@@ -240,6 +240,6 @@ bgwriter_cycle(void)
 		set_weights(i, requests, sum / n, missing);
 }
 
-const SimStrategy sim_strategy_partitioned_seed = {
-	"partitioned_seed", setup, get_victim, bgwriter_cycle
+const SimStrategy sim_strategy_upstream_partitioned = {
+	"upstream_partitioned", setup, get_victim, bgwriter_cycle
 };

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * batched_seed.c
+ * batched.c
  *	  The batched clock sweep of Mlodgenski and Burd, "Batched clock sweep to
  *	  reduce cross-socket atomic contention", pgsql-hackers 2026, as its first
  *	  message describes it, restated.
@@ -12,11 +12,11 @@
  * The message has batches of 64 on machines with more than one NUMA node, and
  * of 1, which is stock, on others; "batch" 0 does that.
  *
- * sim/upstream/batched_seed.c
+ * sim/upstream/batched.c
  *
  *-------------------------------------------------------------------------
  */
-#include "restated/core.h"
+#include "upstream/core.h"
 
 #define BATCH_AUTO	64
 
@@ -32,7 +32,7 @@ setup(void)
 	if (batch == 0)
 		batch = sim_nodes() > 1 ? BATCH_AUTO : 1;
 	batch_size = Min(batch, NBuffers);
-	restated_setup();
+	upstream_setup();
 }
 
 /*
@@ -43,12 +43,12 @@ count_pass(void)
 {
 	uint32		hand;
 
-	SpinLockAcquire(&restated_control->lock);
-	hand = pg_atomic_read_u32(&restated_control->hand);
+	SpinLockAcquire(&upstream_control->lock);
+	hand = pg_atomic_read_u32(&upstream_control->hand);
 	if (hand >= NBuffers &&
-		pg_atomic_compare_exchange_u32(&restated_control->hand, &hand, hand % NBuffers))
-		restated_control->passes++;
-	SpinLockRelease(&restated_control->lock);
+		pg_atomic_compare_exchange_u32(&upstream_control->hand, &hand, hand % NBuffers))
+		upstream_control->passes++;
+	SpinLockRelease(&upstream_control->lock);
 }
 
 static inline uint32
@@ -56,7 +56,7 @@ tick(void)
 {
 	if (batch_next == batch_end)
 	{
-		batch_next = pg_atomic_fetch_add_u32(&restated_control->hand, batch_size);
+		batch_next = pg_atomic_fetch_add_u32(&upstream_control->hand, batch_size);
 		batch_end = batch_next + batch_size;
 		if (batch_next >= NBuffers)
 			count_pass();
@@ -67,9 +67,9 @@ tick(void)
 static BufferDesc *
 get_victim(uint32 *buf_state)
 {
-	return restated_get_victim(buf_state, tick);
+	return upstream_get_victim(buf_state, tick);
 }
 
-const SimStrategy sim_strategy_batched_seed = {
-	"batched_seed", setup, get_victim, restated_bgwriter_cycle
+const SimStrategy sim_strategy_upstream_batched = {
+	"upstream_batched", setup, get_victim, upstream_bgwriter_cycle
 };
