@@ -1,6 +1,7 @@
 """The contention simulator's commands."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def run_predict(args):
     for one in found["machines"]:
         report.say("\n".join(tables.machine_table(one)))
     if not args.machine:
-        report.write_file(WORK / "predictions.json", tables.to_json(found))
+        report.write_file(WORK / "predictions.json", tables.to_json(found, "},{"))
 
 
 def run_run(args):
@@ -82,11 +83,11 @@ def run_tables(args):
 
 def run_validate(args):
     lock = paths.only_one("sim")
-    parts = args.part or list(validate.PARTS)
-    met = validate.validate(simulator(args), args.quick, parts)
-    if not args.quick and not args.part:
-        report.write_file(WORK / "validation.json",
-                          tables.to_json(validate.kept()))
+    data, met = validate.validate(simulator(args), args.quick,
+                                  args.part or list(validate.PARTS))
+    whole = not args.quick and not args.part
+    report.write_file(WORK / f"validation{'' if whole else '_part'}.json",
+                      tables.to_json(data, "],["))
     lock.close()
     return 0 if met or not args.check else 1
 
@@ -183,6 +184,9 @@ def main():
         sys.stdout.flush()
     except BenchError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
+        status = 1
+    except BrokenPipeError:     # the reader, such as head, wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     return status
 

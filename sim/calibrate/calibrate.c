@@ -9,8 +9,6 @@
  * Repeats, their order and medians are the caller's (py/calibrate.py): one sample
  * says nothing alone.
  *
- * sim/calibrate/calibrate.c
- *
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
@@ -256,62 +254,6 @@ ping_pong(const int *cpus)
 	return middle_of(turns, TURN_CHUNKS);
 }
 
-/*
- * Two CPUs add to one word as fast as they can: the time per addition of both
- * together.  The word itself tells how many additions of the other CPU came
- * between one's own.  A chunk with hardly any is left out: the other did not run.
- */
-#define CONTENDED_CHUNKS 2000
-#define CONTENDED_EACH 1000		/* many: to keep the line for a while is part of it */
-#define OTHERS_SHARE 4			/* the other made at least a quarter as many */
-
-static Line contended;
-static volatile bool contenders_end;
-static double contended_spent[CONTENDED_CHUNKS];
-static int	contended_chunks;
-
-static uint64_t
-add_to_contended(int times)
-{
-	uint64_t	before = 0;
-
-	for (int i = 0; i < times; i++)
-		before = __atomic_fetch_add(&contended.word, 1, __ATOMIC_SEQ_CST);
-	return before;
-}
-
-static void *
-contend(void *arg)
-{
-	for (int i = 0; i < 4 * CONTENDED_CHUNKS && contended_chunks < CONTENDED_CHUNKS; i++)
-	{
-		int64_t		from = now_ns();
-		uint64_t	first = add_to_contended(1);
-		uint64_t	all = add_to_contended(CONTENDED_EACH - 1) - first + 1;
-
-		if (all >= CONTENDED_EACH + CONTENDED_EACH / OTHERS_SHARE)
-			contended_spent[contended_chunks++] = (now_ns() - from) * 1000.0 / all;
-	}
-	contenders_end = true;
-	return NULL;
-}
-
-static void *
-disturb(void *arg)
-{
-	while (!contenders_end)
-		add_to_contended(CONTENDED_EACH);
-	return NULL;
-}
-
-/* 0: they never ran at the same time. */
-static double
-contended_xadd(const int *cpus)
-{
-	run_pair(contend, cpus[0], disturb, cpus[1], NULL);
-	return contended_chunks > 0 ? middle_of(contended_spent, contended_chunks) : 0;
-}
-
 /* ---- memory ---- */
 
 /* More than any last-level cache that a CPU of today may use alone. */
@@ -370,7 +312,6 @@ static const struct
 	{"cas_hit", swaps, 1},
 	{"pause", pauses, 1},
 	{"ping_pong", NULL, 0, ping_pong},
-	{"contended_xadd", NULL, 0, contended_xadd},
 	{"memory", NULL, 0, memory_latency},
 };
 

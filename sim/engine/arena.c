@@ -3,8 +3,6 @@
  * arena.c
  *	  Shared memory: one piece of address space, cut into regions.
  *
- * sim/engine/arena.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
@@ -141,12 +139,6 @@ sim_shared_alloc(const char *region, size_t size, size_t align, int home)
 	if (home < SIM_INTERLEAVE)
 		sim_region_owner(start, size, -2 - home);
 	return start;
-}
-
-int64_t
-sim_lines_used(void)
-{
-	return (used + SIM_CACHE_LINE - 1) >> SIM_LINE_SHIFT;
 }
 
 /*

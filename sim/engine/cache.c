@@ -12,8 +12,6 @@
  *
  * README.md says what is modelled, and why.
  *
- * sim/engine/cache.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
@@ -134,33 +132,6 @@ sim_cache_traffic(int cpu, int64_t bytes)
 /* ---- requests ---- */
 
 /*
- * It is busy until then, if it was not so already.
- */
-static void
-account(SimLine *line, SimTime start, SimTime until)
-{
-	SimCounts  *counts = &sim_counts[line->region];
-
-	counts->transfers++;
-	counts->busy += Max(until - Max(start, line->free_at), 0);
-	line->free_at = Max(line->free_at, until);
-}
-
-/*
- * Time for which lines are to be busy after now, by region: it has been counted,
- * as what is asked for is, but is not over.
- */
-void
-sim_busy_after(SimTime now, int64_t *busy)
-{
-	int64_t		n = sim_lines_used();
-
-	for (int64_t i = 0; i < n; i++)
-		if (sim_lines[i].free_at > now)
-			busy[sim_lines[i].region] += sim_lines[i].free_at - now;
-}
-
-/*
  * When a CPU that asks for the line can be served.  Threads of a core have its
  * cache in common, so one need not wait until the other has no more use for it.
  */
@@ -224,7 +195,7 @@ request_exclusive(SimLine *line, int cpu)
 	touch(line, me);
 	line->owner = cpu + 1;
 	window = add_window(me, number, true, start, start + latency);
-	account(line, start, window->until);
+	sim_counts[line->region].transfers++;
 	line->free_at = line->read_at = window->until;
 	return start + latency;
 }
@@ -276,7 +247,8 @@ request_shared(SimLine *line, int cpu)
 	group_traffic[me->group]++;
 	touch(line, me);
 	add_window(me, number, false, start, start + latency);
-	account(line, start, start + latency);
+	sim_counts[line->region].transfers++;
+	line->free_at = Max(line->free_at, start + latency);
 	return start + latency;
 }
 

@@ -7,8 +7,6 @@
  * a value out of range end the run: a figure must not come from a setting that
  * was mistyped.
  *
- * sim/engine/config.c
- *
  *-------------------------------------------------------------------------
  */
 #include <errno.h>

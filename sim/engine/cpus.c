@@ -3,8 +3,6 @@
  * cpus.c
  *	  The machine's CPUs, where each of them is, and which one a fiber gets.
  *
- * sim/engine/cpus.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

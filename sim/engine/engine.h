@@ -20,8 +20,6 @@
  * the host and no order of a hash decides anything, and times are whole
  * numbers.
  *
- * sim/engine/engine.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef ENGINE_H
@@ -133,7 +131,6 @@ extern int	sim_cpu_for(int cpu);
 /* ---- arena.c ---- */
 
 extern void sim_arena_setup(void);
-extern int64_t sim_lines_used(void);
 extern int	sim_home_node(uint32_t line);
 extern const char *sim_region_of(int region);
 extern int	sim_nregions(void);
@@ -216,11 +213,9 @@ typedef struct SimCounts
 	int64_t		atomics;
 	int64_t		transfers;
 	int64_t		stall;
-	int64_t		busy;
 } SimCounts;
 
 extern SimCounts sim_counts[SIM_MAX_REGIONS];
-extern void sim_busy_after(SimTime now, int64_t *busy);
 
 /* Allocations so far: how many, and the time in them */
 typedef struct SimAllocations

@@ -8,17 +8,12 @@
  * them.  Large ones would cost too much for that: they are exchanged when a fiber
  * touches what another one has written.
  *
- * sim/engine/fiber.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#ifndef __x86_64__
-#include <ucontext.h>
-#endif
 
 #include "engine.h"
 
@@ -186,8 +181,6 @@ fiber_begins(void)
 	sim_fiber_ended();
 }
 
-#ifdef __x86_64__
-
 static void *main_sp;
 
 /*
@@ -234,29 +227,6 @@ first_frame(char *stack)
 
 #define change(from, to)	switch_stacks((from) ? &(from)->sp : &main_sp, \
 										  (to) ? (to)->sp : main_sp)
-
-#else
-
-static ucontext_t main_context;
-
-static void *
-first_frame(char *stack)
-{
-	ucontext_t *context = malloc(sizeof(*context));
-
-	if (context == NULL || getcontext(context) != 0)
-		sim_fail("out of memory");
-	context->uc_stack.ss_sp = stack;
-	context->uc_stack.ss_size = STACK_SIZE;
-	context->uc_link = NULL;
-	makecontext(context, fiber_begins, 0);
-	return context;
-}
-
-#define change(from, to)	((void) swapcontext((from) ? (from)->sp : &main_context, \
-												(to) ? (to)->sp : &main_context))
-
-#endif
 
 /*
  * A stack with a page before it that nobody may touch, and the private variables

@@ -11,8 +11,6 @@
  * fetch-or and fetch-and are a load and a compare-and-swap loop, as x86 has no
  * instruction that would return the old value.
  *
- * sim/engine/hooks.c
- *
  *-------------------------------------------------------------------------
  */
 #include "engine.h"

@@ -3,8 +3,6 @@
  * main.c
  *	  One run: read the configuration, play it, report.
  *
- * sim/engine/main.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdio.h>

@@ -3,8 +3,6 @@
  * report.c
  *	  Counts and results.
  *
- * sim/engine/report.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdarg.h>
@@ -62,8 +60,6 @@ sim_fail(const char *fmt,...)
 static void
 take(Snapshot *snapshot, SimTime now)
 {
-	int64_t		busy_after[SIM_MAX_REGIONS] = {0};
-
 	snapshot->time = now;
 	snapshot->events = sim_events;
 	snapshot->allocations = sim_allocations;
@@ -71,9 +67,6 @@ take(Snapshot *snapshot, SimTime now)
 	for (int i = 0; i < sim_nfibers; i++)
 		snapshot->stall += sim_fiber_table[i].stall;
 	memcpy(snapshot->counts, sim_counts, sizeof(sim_counts));
-	sim_busy_after(snapshot->time, busy_after);
-	for (int i = 0; i < SIM_MAX_REGIONS; i++)
-		snapshot->counts[i].busy -= busy_after[i];
 }
 
 void
@@ -180,12 +173,12 @@ print_regions(void)
 
 		if (b->loads + b->stores + b->atomics + b->transfers == 0)
 			continue;
-		printf("region %s loads %lld stores %lld atomics %lld transfers %lld stall_ps %lld busy_ps %lld\n",
+		printf("region %s loads %lld stores %lld atomics %lld transfers %lld stall_ps %lld\n",
 			   sim_region_of(i),
 			   (long long) (b->loads - a->loads), (long long) (b->stores - a->stores),
 			   (long long) (b->atomics - a->atomics),
 			   (long long) (b->transfers - a->transfers),
-			   (long long) (b->stall - a->stall), (long long) (b->busy - a->busy));
+			   (long long) (b->stall - a->stall));
 	}
 }
 

@@ -7,8 +7,6 @@
  * time later than somebody else's next event; then it is the other's turn.  So
  * all that can be seen happens in the order of time.
  *
- * sim/engine/schedule.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

@@ -3,8 +3,6 @@
  * sharers.c
  *	  Who shares a line: two CPUs in the line itself, more in a set.
  *
- * sim/engine/sharers.c
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

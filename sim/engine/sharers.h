@@ -3,8 +3,6 @@
  * sharers.h
  *	  Who shares a line, and how far away they are.
  *
- * sim/engine/sharers.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef SHARERS_H

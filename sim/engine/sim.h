@@ -15,8 +15,6 @@
  * to all fibers without being simulated (totals for the report, say) is marked
  * SIM_COMMON.
  *
- * sim/engine/sim.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef SIM_H

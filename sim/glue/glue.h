@@ -3,8 +3,6 @@
  * glue.h
  *	  What the stand-ins for the server share.
  *
- * sim/glue/glue.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef GLUE_H

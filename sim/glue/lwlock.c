@@ -7,8 +7,6 @@
  * The locks themselves, their queue and the policies of waiting are the real
  * files (lib/build.py lists them).
  *
- * sim/glue/lwlock.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -4,8 +4,6 @@
  *	  What stands in for the rest of the extension, and its strategies as those
  *	  of the simulator.
  *
- * sim/glue/pg_sweep.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -6,8 +6,6 @@
  *
  * Weak are those that a file of the server which is played may bring along.
  *
- * sim/glue/server.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

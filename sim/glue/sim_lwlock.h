@@ -3,8 +3,6 @@
  * sim_lwlock.h
  *	  LWLocks of a load: their processes, the library, and what is counted.
  *
- * sim/glue/sim_lwlock.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef SIM_LWLOCK_H

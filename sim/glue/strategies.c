@@ -4,8 +4,6 @@
  *	  The strategies that there are, the pool that they work on, and the
  *	  background writer.
  *
- * sim/glue/strategies.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -5,8 +5,6 @@
  *
  * Weak: a file that is played may bring the real one.
  *
- * sim/glue/unused.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -4,8 +4,6 @@
  *	  Included before each file that is played (-include): what the compiler
  *	  would not tell of, in words of which it does.
  *
- * sim/include/sim_shim.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef SIM_SHIM_H
@@ -57,7 +55,6 @@ sim_test_and_set(volatile slock_t *lock)
 static inline void
 pgsweep_prefetch_for_write(const void *address)
 {
-#ifdef __x86_64__
 	__asm__ __volatile__("mov %%rsp, %%rbx\n\t"
 						 "sub $128, %%rsp\n\t"	/* the red zone */
 						 "and $-16, %%rsp\n\t"
@@ -69,9 +66,6 @@ pgsweep_prefetch_for_write(const void *address)
 						 "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
 						 "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
 						 "xmm15", "cc");
-#else
-	sim_prefetch_for_write(address);
-#endif
 }
 #endif
 

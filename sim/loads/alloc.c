@@ -11,8 +11,6 @@
  *					a pool that has been in use, not lap by lap
  * load.work_ps		0 .. 1 s, default 0: private work between two allocations
  *
- * sim/loads/alloc.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -6,14 +6,12 @@
  *	  pgsql-hackers 2022-11-04.
  *
  * backends			threads, one a CPU by "placement"
- * load.op			cmpxchg, lock_add, xadd, add (without lock)
+ * load.op			cmpxchg, lock_add, xadd
  * load.bits		32 or 64, default 64
  * load.shared		1: all have one counter; 0: each has a line of its own
  * load.ms			1 .. 10000, default 16: time that is measured, ms, 5 rounds in each
  *
  * Results: ops_per_s of all together, ops_per_s_per_thread.
- *
- * sim/loads/counters.c
  *
  *-------------------------------------------------------------------------
  */
@@ -41,53 +39,27 @@ static void (*increment) (Counter *counter);
 static SIM_COMMON int64 operations = 0;
 
 /*
- * Read once, then compare and swap until it is done: a failed try brings the
- * value for the next.
+ * cmpxchg: read once, then compare and swap until it is done; a failed try brings
+ * the value for the next.  xadd: with or without the old value, the line's way is
+ * the same.
  */
-static void
-cmpxchg_32(Counter *counter)
-{
-	uint32		old = counter->u32;
-
-	while (!__atomic_compare_exchange_n(&counter->u32, &old, old + 1, false,
-										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		;
+#define OPERATIONS(bits) \
+static void \
+cmpxchg_##bits(Counter *counter) \
+{ \
+	uint##bits	old = counter->u##bits; \
+	while (!__atomic_compare_exchange_n(&counter->u##bits, &old, old + 1, false, \
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) \
+		; \
+} \
+static void \
+xadd_##bits(Counter *counter) \
+{ \
+	(void) __atomic_fetch_add(&counter->u##bits, 1, __ATOMIC_SEQ_CST); \
 }
 
-static void
-cmpxchg_64(Counter *counter)
-{
-	uint64		old = counter->u64;
-
-	while (!__atomic_compare_exchange_n(&counter->u64, &old, old + 1, false,
-										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		;
-}
-
-/* with or without the old value, the line's way is the same */
-static void
-xadd_32(Counter *counter)
-{
-	(void) __atomic_fetch_add(&counter->u32, 1, __ATOMIC_SEQ_CST);
-}
-
-static void
-xadd_64(Counter *counter)
-{
-	(void) __atomic_fetch_add(&counter->u64, 1, __ATOMIC_SEQ_CST);
-}
-
-static void
-add_32(Counter *counter)
-{
-	counter->u32++;
-}
-
-static void
-add_64(Counter *counter)
-{
-	counter->u64++;
-}
+OPERATIONS(32)
+OPERATIONS(64)
 
 static const struct
 {
@@ -97,7 +69,6 @@ static const struct
 	{"cmpxchg", {cmpxchg_32, cmpxchg_64}},
 	{"lock_add", {xadd_32, xadd_64}},
 	{"xadd", {xadd_32, xadd_64}},
-	{"add", {add_32, add_64}},
 };
 
 /*
@@ -141,7 +112,7 @@ setup(void)
 		if (strcmp(ops[i].name, op) == 0)
 			increment = ops[i].increment[bits == 64];
 	if (increment == NULL)
-		sim_fail("load.op must be cmpxchg, lock_add, xadd or add, not \"%s\"", op);
+		sim_fail("load.op must be cmpxchg, lock_add or xadd, not \"%s\"", op);
 
 	counters = sim_shared_alloc("counters", threads * sizeof(Counter), sizeof(Counter),
 								SIM_INTERLEAVE);

@@ -26,8 +26,6 @@
  *
  * Results: sum, of the words; last_ps, when the last fiber was done.
  *
- * sim/loads/lines.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

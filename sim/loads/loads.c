@@ -3,8 +3,6 @@
  * loads.c
  *	  The loads that there are.
  *
- * sim/loads/loads.c
- *
  *-------------------------------------------------------------------------
  */
 #include "engine/sim.h"

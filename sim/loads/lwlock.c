@@ -29,8 +29,6 @@
  * mean and longest wait; the longest of those that had not ended;
  * conditional_failed; group_members (procarray).
  *
- * sim/loads/lwlock.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

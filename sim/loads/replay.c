@@ -17,9 +17,6 @@
  * "buffers", "partitions" and the machine's nodes must be the server's; that is
  * checked.
  *
- * IDENTIFICATION
- *	  sim/loads/replay.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

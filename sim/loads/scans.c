@@ -22,9 +22,6 @@
  * Results: pages (all that were read in the measured time), hits (of them, those
  * that were in the pool).
  *
- * IDENTIFICATION
- *	  sim/loads/scans.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -36,7 +36,9 @@ ASSUMED = {"wakeup_ps": 5_000_000, "wake_call_ps": 1_500_000,
            "timeslice_ps": 3_000_000_000, "copy_bytes_per_s": 10_000_000_000,
            "bandwidth_bytes_per_s": 0}
 # What one CPU alone cannot tell
-WITHOUT_OTHERS = {"latency_group": 25_000, "keep_ps": 20_000}
+LATENCY_PS, KEEP_PS = 25_000, 17_000
+# keep_ps to a turn of two cores, latency and all: 0.35 on gold5215, 0.40 on Zen 4
+KEEP_TO_TURN = 0.37
 # An instruction between locked ones, to a load: as on Zen 4
 INSTRUCTION_TO_LOAD = 31 / 91
 
@@ -78,8 +80,6 @@ class Calibration:
         for where, found in self.pairs.items():
             a, b = found[number % len(found)]
             yield f"ping_pong_{where}", "ping_pong", (a, b)
-            if where == self.nearest():
-                yield "contended_xadd", "contended_xadd", (a, b)
         yield "memory_local", "memory", (here, here)
         for where, key in ((topology.SOCKET, "memory_socket"),
                            (topology.OTHER_SOCKET, "memory_other")):
@@ -96,9 +96,8 @@ class Calibration:
         for number in range(rounds):
             report.progress(f"round {number + 1} of {rounds}")
             for key, measurement, cpus in self.jobs(number):
-                value = self.ask(measurement, *cpus)
-                if value > 0:           # 0: the two never ran at once
-                    self.samples.setdefault(key, []).append(value)
+                self.samples.setdefault(key, []).append(
+                    self.ask(measurement, *cpus))
 
     # ---- the result ----
 
@@ -111,7 +110,7 @@ class Calibration:
 
     def values(self):
         found, note = topology.shape(self.cpus)
-        values = {key: [number, "measured: /sys"]
+        values = {key: [number, "measured: lscpu"]
                   for key, number in found.items()}
         for key in (*ALONE, "memory_local"):
             values[key] = self.measured(key)
@@ -124,28 +123,20 @@ class Calibration:
             "derived: load_hit, in the ratio of Zen 4"]
         for key, number in ASSUMED.items():
             values[key] = [number, "assumed: not measured"]
-        values["llc_bytes"] = [topology.last_cache(self.cpus[0].number)[1],
-                               "measured: /sys"]
-        values["keep_ps"] = self.keep(values["rmw_hit"][0])
+        values["llc_bytes"] = [topology.last_cache_bytes(), "measured: lscpu"]
+        values["keep_ps"] = self.keep()
         self.latencies(values)
         order(values)
         return {key: values[key] for key in machine.KEYS}, note
 
-    def keep(self, hit):
-        """How long a new owner keeps a line, from two measurements. Two cores
-        that compare-and-swap a word in turn need l + k per turn: the transfer,
-        and the time for which the line is kept. Two cores that add to it need
-        (l + k) / (1 + k/h) per addition: the owner makes 1 + k/h additions, of
-        h each, before it loses the line."""
-        if self.nearest() is None or "contended_xadd" not in self.samples:
-            return [WITHOUT_OTHERS["keep_ps"], "assumed: not measured"]
+    def keep(self):
+        """Bands of predictions have half of it and twice."""
+        if self.nearest() is None:
+            return [KEEP_PS, "assumed: there is no second core"]
         turn = median(self.samples[f"ping_pong_{self.nearest()}"])
-        together = median(self.samples["contended_xadd"])
-        what = (f"measured: two cores' additions to the same word take"
-                f" {together:.0f} ps each, taking turns {turn:.0f} ps")
-        if not hit < together < turn:
-            return [0, what]
-        return [round(min(hit * (turn / together - 1), turn - LEAST_PS)), what]
+        return [round(turn * KEEP_TO_TURN),
+                "derived: a turn of the nearest cores, in the ratio of"
+                " gold5215 and Zen 4"]
 
     def latencies(self, values):
         """Taking turns shall need what it was measured to need. A distance
@@ -159,7 +150,7 @@ class Calibration:
                 known = [known[0], "assumed: like the nearer one, there is no"
                                    " such distance"]
         nearest = values.get(f"latency_{self.nearest()}") or known or [
-            WITHOUT_OTHERS["latency_group"], "assumed: there is one CPU only"]
+            LATENCY_PS, "assumed: there is one CPU only"]
         for where in topology.DISTANCES:
             values.setdefault(f"latency_{where}", [
                 nearest[0], "assumed: there is no such distance"])

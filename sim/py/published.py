@@ -40,13 +40,3 @@ def fit_plan():
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise BenchError(f"cannot read {path}: {error}")
-
-
-def result_row(metric, configuration, side, value, base=None):
-    """A row as the other benches write it; one value, as runs repeat to the
-    last digit."""
-    ratio = value / base if base else None
-    return {"metric": metric, "configuration": configuration, "side": side,
-            "rounds": 1, "median": value, "min": value, "max": value,
-            **{key: ratio for key in ("ratio", "ratio_min", "ratio_max",
-                                      "ratio_low", "ratio_high")}}

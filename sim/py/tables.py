@@ -1,15 +1,12 @@
-"""Predictions and errors as tables of Markdown, and predictions as pictures.
+"""Predictions as tables of Markdown and as pictures.
 
 docs/scaling.md has the tables that follow from sim/results. Its text is written
 by hand."""
 
 import json
-from statistics import median
 
 from bench.lib import plot
 from bench.lib.paths import ROOT, BenchError
-
-from . import baselines
 
 RESULTS = ROOT / "sim" / "results"
 DRAWN = ("stock", "upstream batched, 64", "batched, 64", "batched, 256")
@@ -26,10 +23,10 @@ def read(name):
         raise BenchError(f"cannot read {path}: {error}")
 
 
-def to_json(data):
-    """One line per innermost list or object of a list."""
+def to_json(data, between):
+    """A new line between the parts that are separated so."""
     text = json.dumps(data, separators=(",", ":"))
-    return text.replace("},{", "},\n{") + "\n"
+    return text.replace(between, between.replace(",", ",\n")) + "\n"
 
 
 def table(heads, rows):
@@ -88,78 +85,9 @@ def summary_row(found):
             else "bands overlap"]
 
 
-# ---- what the model is worth ----
-
-def errors(rows, metric, side):
-    """Of predictions to what was published: |ratio - 1|"""
-    return [abs(row["ratio"] - 1) for row in rows
-            if row["metric"] == metric and row["side"] == side
-            and row["ratio"] is not None]
-
-
-def scans_by(rows, side):
-    """{(clients, column): tps} of one side, fitted or not."""
-    found = {}
-    for row in rows:
-        if (row["metric"] == "scans_tps"
-                and row["side"].split(",")[0] == side):
-            clients, column = row["configuration"].split(" clients, ")
-            found[int(clients), column] = row["value"]
-    return found
-
-
-def ratio_errors(rows, side):
-    """Of the columns to master."""
-    theirs = baselines.ratios(scans_by(rows, "published"))
-    ours = baselines.ratios(scans_by(rows, side))
-    return [abs(ours[cell] / theirs[cell] - 1) for cell in theirs]
-
-
-def worth(rows):
-    some = [("totals of atomics (Freund)",
-             errors(rows, "operations_m_per_s", "simulated"))]
-    for side in ("simulated", "constant", "roofline"):
-        some.append((f"concurrent scans (Vondra): {side}",
-                     errors(rows, "scans_tps", side)))
-    for side in ("simulated", "constant", "roofline"):
-        some.append((f"the same, ratios to stock: {side}",
-                     ratio_errors(rows, side)))
-    yield from table(
-        ["compared with", "figures", "median error", "largest error"],
-        [(what, len(found), f"{100 * median(found):.1f} %",
-          f"{100 * max(found):.1f} %") for what, found in some])
-
-
-def placements(rows):
-    simulated = scans_by(rows, "simulated")
-    published = scans_by(rows, "published")
-    placed = {(row["configuration"], row["side"]): row["value"]
-              for row in rows if row["metric"] == "scans_tps_placed"}
-    heads = sorted({side for _, side in placed})
-    lines = []
-    for where in dict.fromkeys(where for where, _ in placed):
-        clients, column = where.split(" clients, ")
-        cell = int(clients), column
-        lines.append([where, published[cell], f"{simulated[cell]:.1f}",
-                      *(f"{placed[where, side]:.1f}" for side in heads)])
-    yield from table(["scans, tps", "published", "simulated, nodes by turns",
-                      *heads], lines)
-
-
-def lwlock(rows):
-    """Published and simulated shares of acquisitions that slept."""
-    share = {(row["configuration"], row["side"]): row["value"] for row in rows
-             if row["metric"] == "lwlock_share_percent"}
-    yield from table(["acquisitions that slept, %", "published", "simulated"],
-                     [(where, f"{share[where, 'published']:.2f}",
-                       f"{share[where, 'simulated']:.2f}")
-                      for where in dict.fromkeys(where for where, _ in share)])
-
-
 def every_table():
-    data, rows = read("predictions"), read("validation")
-    parts = [summary(data), worth(rows), placements(rows), lwlock(rows)]
-    parts += map(machine_table, data["machines"])
+    data = read("predictions")
+    parts = [summary(data), *map(machine_table, data["machines"])]
     return "\n".join(line for part in parts for line in part)
 
 

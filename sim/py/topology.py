@@ -1,16 +1,13 @@
-"""Which CPUs this process may use, and how far they are from each other, as the
-kernel says in /sys."""
+"""Which CPUs this process may use, and how far they are from each other, as
+lscpu says."""
 
 import os
+import subprocess
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 from bench.lib.paths import BenchError
-
-CPUS = Path("/sys/devices/system/cpu")
-NODES = Path("/sys/devices/system/node")
 
 SAME_CORE, GROUP, NODE, SOCKET, OTHER_SOCKET = (
     "same_core", "group", "node", "socket", "other_socket")
@@ -20,65 +17,38 @@ DISTANCES = (SAME_CORE, GROUP, NODE, SOCKET, OTHER_SOCKET)
 @dataclass(frozen=True)
 class Cpu:
     number: int
-    core: tuple
-    group: tuple
-    node: int
+    core: int
     socket: int
+    node: int
+    group: str                  # CPUs that share the last-level cache
 
 
-def text(path, default=None):
+def lscpu(*options):
     try:
-        return path.read_text().strip()
-    except OSError:
-        if default is None:
-            raise BenchError(f"cannot read {path}: the kernel does not say"
-                             " how the CPUs are arranged")
-        return default
-
-
-def numbers(listed):
-    """The CPUs of the kernel's way to list them: 0-3,8"""
-    found = []
-    for part in listed.split(","):
-        if part:
-            first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    return tuple(found)
-
-
-def last_cache(cpu):
-    """Of the largest cache level: (CPUs that share it, its bytes)."""
-    level, shared, size = 0, (cpu,), 0
-    for index in sorted((CPUS / f"cpu{cpu}" / "cache").glob("index*")):
-        if text(index / "type", "") == "Instruction":
-            continue
-        here = int(text(index / "level", "0"))
-        if here > level:
-            level = here
-            shared = numbers(text(index / "shared_cpu_list", str(cpu)))
-            size = bytes_of(text(index / "size", "0"))
-    return shared, size
-
-
-def bytes_of(size):
-    unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:])
-    return int(size[:-1]) * unit if unit else int(size or 0)
+        return subprocess.run(["lscpu", *options], capture_output=True,
+                              text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BenchError(f"lscpu does not say how the CPUs are arranged:"
+                         f" {error}")
 
 
 def read():
     """The CPUs that this process may run on."""
-    node_of = {}
-    for path in NODES.glob("node[0-9]*"):
-        for cpu in numbers(text(path / "cpulist", "")):
-            node_of[cpu] = int(path.name[4:])
     found = []
-    for cpu in sorted(os.sched_getaffinity(0)):
-        where = CPUS / f"cpu{cpu}" / "topology"
-        siblings = text(where / "thread_siblings_list", str(cpu))
-        found.append(Cpu(cpu, numbers(siblings), last_cache(cpu)[0],
-                         node_of.get(cpu, 0),
-                         int(text(where / "physical_package_id", "0"))))
-    return found
+    for line in lscpu("-p=CPU,CORE,SOCKET,NODE,CACHE"):
+        if not line.startswith("#"):
+            fields = line.split(",")
+            cpu, core, socket, node = (int(field or 0)
+                                       for field in fields[:4])
+            found.append(Cpu(cpu, core, socket, node, fields[-1]))
+    allowed = os.sched_getaffinity(0)
+    return [cpu for cpu in found if cpu.number in allowed]
+
+
+def last_cache_bytes():
+    """Of one group; 0 if there is none."""
+    sizes = lscpu("-B", "-C=ONE-SIZE")[1:]
+    return int(sizes[-1]) if sizes else 0
 
 
 def distance(one, other):

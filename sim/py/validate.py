@@ -3,7 +3,6 @@
 import time
 
 from bench.lib import report
-from bench.lib.paths import BENCH
 
 from . import validate_freund, validate_lwlock, validate_scans
 
@@ -13,30 +12,18 @@ PARTS = {"freund": validate_freund, "scans": validate_scans,
          "lwlock": validate_lwlock}
 
 
-def validate(simulator, quick, parts):
-    """Shows it and writes build/bench/sim.json, or sim_part.json if it is not
-    all; is everything as wanted?"""
+def validate(simulator, quick, names):
+    """Returns (results of each part, is everything as wanted?)."""
     begin = time.monotonic()
-    rows, wanted = [], []
-    for name in parts:
+    data, wanted = {}, []
+    for name in names:
         report.progress(name)
         found = PARTS[name].Comparison(simulator, quick)
         found.show()
-        rows += found.rows()
+        data[name] = found.data()
         wanted += found.wanted()
     report.say()
     report.say(f"{simulator.asked} runs of the simulator,"
                f" {simulator.found} of them remembered;"
                f" {time.monotonic() - begin:.0f} s")
-    met = report.verdict(wanted)
-    whole = not quick and tuple(parts) == tuple(PARTS)
-    report.write_json("sim" if whole else "sim_part", rows)
-    return met
-
-
-def kept():
-    """The rows of the last whole validation, as sim/results has them."""
-    from bench.lib import rows
-    return [{"metric": row["metric"], "configuration": row["configuration"],
-             "side": row["side"], "value": row["median"],
-             "ratio": row["ratio"]} for row in rows.read(BENCH / "sim.json")]
+    return data, report.verdict(wanted)

@@ -8,8 +8,6 @@ from . import machine, published
 MACHINE = "gold5215"
 THREADS = 20                    # "a thread for each physical core", 2 x 10
 MOST_ERROR = 0.10
-UNLOCKED = "add"                # not simulated: nothing about it is shared
-OPERATIONS = {"cmpxchg": "cmpxchg", "lock_add": "lock_add", "xadd": "xadd"}
 # Simulated, at five rounds a millisecond: a queue at a shared line differs from
 # round to round by some per cent.
 MS = {"shared": 16, "own": 1}
@@ -17,7 +15,7 @@ MS = {"shared": 16, "own": 1}
 
 def config(here, row):
     return {**here.config(), "load": "counters", "backends": THREADS,
-            "placement": "compact", "load.op": OPERATIONS[row["operation"]],
+            "placement": "compact", "load.op": row["operation"],
             "load.bits": row["width"], "load.shared":
             int(row["line"] == "shared"), "load.ms": MS[row["line"]], "seed": 1}
 
@@ -25,8 +23,7 @@ def config(here, row):
 class Comparison:
     def __init__(self, simulator, quick):
         here = machine.named(MACHINE)
-        self.table = [row for row in published.read("freund")
-                      if row["operation"] != UNLOCKED]
+        self.table = published.read("freund")
         answers = simulator.run_all([config(here, row) for row in self.table])
         self.predicted = [answer.results["ops_per_s"] / 1e6
                           for answer in answers]
@@ -42,19 +39,11 @@ class Comparison:
                        f"{100 * error:+.1f}") for row, ours, error
                       in zip(self.table, self.predicted, self.errors)],
                      f"Counters of {THREADS} threads on {MACHINE}")
-        report.say(f"fitted: {', '.join(self.fitted) or 'nothing'}. Widths, and"
-                   " adding with and without the old value, are one thing to"
-                   " the model, so these rows are four figures; the numbers,"
-                   " and that the time a line is kept varies by half, were"
-                   " chosen by them.")
+        report.say(f"fitted: {', '.join(self.fitted) or 'nothing'}")
 
-    def rows(self):
-        for row, ours in zip(self.table, self.predicted):
-            theirs = row["total_m_per_s"]
-            yield published.result_row("operations_m_per_s", where(row),
-                                       "published", theirs)
-            yield published.result_row("operations_m_per_s", where(row),
-                                       "simulated", ours, theirs)
+    def data(self):
+        return [[where(row), row["total_m_per_s"], ours]
+                for row, ours in zip(self.table, self.predicted)]
 
     def wanted(self):
         worst = max(map(abs, self.errors))

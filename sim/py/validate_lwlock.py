@@ -134,17 +134,12 @@ class Comparison:
                 f" {100 * answer['group_members']:.1f} % of them ended by a"
                 " group")
 
-    def rows(self):
-        for part in ("fitted", "predicted"):
-            variant = self.plan[part]["variant"]
-            for (mode, sleeps), theirs in self.theirs[variant].items():
-                where = f"{variant}, {mode}, {sleeps} sleeps ({part})"
-                yield published.result_row("lwlock_share_percent", where,
-                                           "published", theirs)
-                yield published.result_row("lwlock_share_percent", where,
-                                           "simulated",
-                                           self.ours[part][mode, sleeps],
-                                           theirs)
+    def data(self):
+        return [[part, variant, mode, sleeps, theirs,
+                 self.ours[part][mode, sleeps]]
+                for part in ("fitted", "predicted")
+                for variant in [self.plan[part]["variant"]]
+                for (mode, sleeps), theirs in self.theirs[variant].items()]
 
     def wanted(self):
         most = self.plan["points"]

@@ -10,8 +10,6 @@
  *
  * Results: checked; wrong; slept, which is when others have run.
  *
- * sim/test/private.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

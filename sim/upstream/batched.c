@@ -12,8 +12,6 @@
  * The message has batches of 64 on machines with more than one NUMA node, and
  * of 1, which is stock, on others; "batch" 0 does that.
  *
- * sim/upstream/batched.c
- *
  *-------------------------------------------------------------------------
  */
 #include "upstream/core.h"

@@ -10,8 +10,6 @@
  * and written, and where it lies, is the same; a test compares both with a
  * running server.
  *
- * sim/upstream/core.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef UPSTREAM_CORE_H

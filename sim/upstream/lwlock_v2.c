@@ -21,9 +21,6 @@
  * As in core, nobody is woken until who was woken last has tried again
  * (RELEASE_OK); the thread does not say that this was changed.
  *
- * IDENTIFICATION
- *	  sim/upstream/lwlock_v2.c
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

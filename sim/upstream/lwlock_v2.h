@@ -3,8 +3,6 @@
  * lwlock_v2.h
  *	  The lock of "Lockless queue of waiters in LWLock", second version.
  *
- * sim/upstream/lwlock_v2.h
- *
  *-------------------------------------------------------------------------
  */
 #ifndef LWLOCK_V2_H

@@ -25,8 +25,6 @@
  * "partitions" is a multiple of the number of nodes; 0 is one a node, and at
  * least 4.
  *
- * sim/upstream/partitioned.c
- *
  *-------------------------------------------------------------------------
  */
 #include "upstream/core.h"

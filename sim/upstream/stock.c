@@ -3,8 +3,6 @@
  * stock.c
  *	  The clock sweep of PostgreSQL 18, restated.
  *
- * sim/upstream/stock.c
- *
  *-------------------------------------------------------------------------
  */
 #include "upstream/core.h"
