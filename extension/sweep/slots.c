@@ -65,7 +65,7 @@ pgsweep_part_counters(const PgSweepSlot *slot)
 {
 	Size		number = (const PgSweepSlotPadded *) slot - PgSweepPool->slots;
 
-	return (PgSweepPartCounters *) ((char *) PgSweep + PgSweepPool->part_counters_offset +
+	return (PgSweepPartCounters *) ((char *) PgSweepPool + PgSweepPool->part_counters_offset +
 									number * PgSweepPool->part_counters_stride);
 }
 
