@@ -4,11 +4,11 @@
  *	  What differs between servers; the only place that asks which one it is.
  *
  * A shim has the name and signature of the newest supported server.  A major
- * that nobody has looked at must not compile by accident.
+ * that has not been checked must not compile by accident.
  *
  * The symbols that the core patches add are weak references: on a server
- * without the patch they resolve to NULL instead of keeping the library from
- * being loaded, and state.c can say what is missing.
+ * without the patch they are NULL, the library can still be loaded, and
+ * support.c says what is missing.
  *
  * extension/compat.h
  *

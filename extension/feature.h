@@ -95,9 +95,9 @@ typedef struct PgSweepFeature
 	void		(*leave_slot) (void);
 
 	/*
-	 * Bring shared memory up to the parameters of this process, if they have
-	 * changed since they were last applied.  In each cycle of the background
-	 * writer, and in that process only: no lock is needed to see that nothing
+	 * Apply the parameters of this process to shared memory, if they have
+	 * changed since the last time.  Called in each cycle of the background
+	 * writer, and only in that process: no lock is needed to see that nothing
 	 * has changed.  No lock is held.  May ereport.
 	 */
 	void		(*apply_configuration) (void);

@@ -113,9 +113,9 @@ define_gucs(void)
 }
 
 /*
- * The background writer is the process that applies a changed configuration to
- * shared memory, as the checkpointer is for core's own shared settings: one
- * process, so that none that reads the file later brings an old value back.
+ * Only the background writer applies a changed configuration to shared
+ * memory, as the checkpointer does for core's shared settings.  With several
+ * processes, a late reader of the file could bring an old value back.
  */
 void
 pgsweep_apply_configuration(void)
@@ -133,13 +133,13 @@ _PG_init(void)
 	PgSweepState state;
 
 	/*
-	 * Loaded later than at server start, by CREATE EXTENSION or a call of one
-	 * of our functions: the views answer and say why nothing else works.
+	 * Loaded later than at server start, by CREATE EXTENSION or a function
+	 * call: the views answer and say why nothing else works.
 	 */
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	/* Before anything is installed: nothing must be left half done */
+	/* Before anything is installed, because nothing may be left half done */
 	state = pgsweep_state();
 	if (state == PGSWEEP_STATE_WRONG_API)
 		ereport(FATAL,

@@ -82,8 +82,8 @@ leave_slot(int code, Datum arg)
  * Take this process' slot.  Returns false if the process has none or is on its
  * way out.
  *
- * Called from the middle of an allocation: no memory is allocated and no lock
- * is taken that the caller could hold.
+ * Called in the middle of an allocation: allocates no memory, and takes no
+ * lock that the caller could hold.
  */
 bool
 pgsweep_take_slot(void)

@@ -4,8 +4,9 @@
  *	  View pg_sweep_status, the reset of all counters, and helpers for the SQL
  *	  functions of the features.
  *
- * Functions behind views answer in every state of the server (support.c): what
- * is not known is NULL.  Those that change something raise an error instead.
+ * Functions behind views answer in every state of the server (support.c),
+ * with NULL for unknown values.  Functions that change something raise an
+ * error instead.
  *
  * IDENTIFICATION
  *	  extension/sql.c
@@ -48,7 +49,7 @@ put_status(PgSweepRow *row)
 }
 
 /*
- * Behind view pg_sweep_status; always one row.
+ * Behind view pg_sweep_status: always one row.
  */
 Datum
 pg_sweep_get_status(PG_FUNCTION_ARGS)
@@ -79,8 +80,8 @@ pg_sweep_get_status(PG_FUNCTION_ARGS)
 /*
  * pg_sweep_reset_stats() returns timestamptz
  *
- * The counters themselves belong to their processes and go on growing; what is
- * remembered is where they were.  Returns the time of the previous reset.
+ * The counters belong to their processes and go on growing; a reset remembers
+ * their values.  Returns the time of the previous reset.
  */
 Datum
 pg_sweep_reset_stats(PG_FUNCTION_ARGS)
@@ -119,7 +120,7 @@ pgsweep_store_row(FunctionCallInfo fcinfo, PgSweepRow *row)
 bool
 pgsweep_next_backend(PgSweepBackend *backend, int *position)
 {
-	/* it is a copy of pg_stat_activity's source */
+	/* a copy of pg_stat_activity's source */
 	while (++*position <= pgstat_fetch_stat_numbackends())
 	{
 		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(*position);

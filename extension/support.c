@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * support.c
- *	  Can pg_sweep and its features do anything on this server, and if not, why
- *	  not?
+ *	  Can pg_sweep and its features work on this server, and if not, why not?
  *
  * IDENTIFICATION
  *	  extension/support.c
@@ -68,7 +67,7 @@ missing_patches(void)
 }
 
 /*
- * What to do about a state; NULL if there is nothing to do.
+ * How to leave a state that is not "ok"; NULL if there is nothing to do.
  */
 const char *
 pgsweep_state_note(PgSweepState state)

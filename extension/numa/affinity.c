@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * affinity.c
- *	  On which node a process runs, which PGPROC it takes, and where its own
- *	  memory is.
+ *	  Chooses the node that a process runs on, its PGPROC, and the node of its
+ *	  own memory.
  *
- * The PGPROCs are divided among the nodes, each of the kinds that core has
- * (clients, background workers, ...) in equal parts, as consecutive ranges, so
- * that pages can be put on nodes.  A new process takes one of the node that it
- * runs on, or that it will be bound to.
+ * The PGPROCs of each kind (clients, background workers, ...) are divided
+ * equally among the nodes.  Each part is a consecutive range, because only
+ * whole pages can be placed.  A new process takes a PGPROC of the node that
+ * it runs on, or that it will be bound to.
  *
- * Processes are bound at their start only, and only those that work for
- * somebody: client backends, walsenders and background workers, parallel
- * workers among them.  Autovacuum, which has time, and auxiliary processes, of
- * which there is one each, stay where the kernel likes them.
+ * Processes are bound only at their start: client backends, walsenders and
+ * background workers, including parallel workers.  Autovacuum and auxiliary
+ * processes are left to the kernel: the former has time, and of the latter
+ * there is one each.
  *
  * IDENTIFICATION
  *	  extension/numa/affinity.c
@@ -37,21 +37,20 @@
 #include "utils/memutils.h"
 
 /*
- * PGPROCs to look at for one of the right node.  As many as may be, and no
- * more, since it is done under a spinlock that every start and end of a process
- * takes: with the lists in the order that pgsweep_numa_spread_procs() makes, a few
- * are enough.
+ * PGPROCs to look at for one of the right node.  The bound is needed because
+ * this runs under a spinlock that every start and end of a process takes.  A
+ * few are enough in lists ordered by pgsweep_numa_spread_procs().
  */
 #define PROCS_LOOKED_AT		64
 
-/* Of each PGPROC, by its number; made in the postmaster and inherited */
+/* By number of the PGPROC; made in the postmaster and inherited */
 static uint8 *proc_node = NULL;
 
 /* Where this process is to run */
 static uint32 my_node = 0;
 
 /*
- * Order a free list so that consecutive entries are of the nodes in turn.
+ * Order a free list by nodes in turn.
  */
 static void
 spread_free_list(dlist_head *list)
@@ -120,7 +119,7 @@ pgsweep_numa_proc_node(int procno)
 }
 
 /*
- * Is this a process that is bound to a node, if any is?
+ * Is this process of a kind that can be bound to a node?
  */
 static bool
 may_bind(void)
@@ -178,8 +177,8 @@ choose_proc(dlist_head *freelist)
 }
 
 /*
- * Say that a process could not be bound.  Once: the next one will not fare any
- * better.
+ * Log that a process could not be bound.  Only once, because the next one
+ * will fail in the same way.
  */
 static void
 report_failure(const char *call)
@@ -192,13 +191,13 @@ report_failure(const char *call)
 	ereport(first ? LOG : DEBUG1,
 			(errmsg("pg_sweep could not bind a process to NUMA node %d: %s: %m",
 					pgsweep_numa_topology.node_id[my_node], call),
-			 errdetail("Processes go on without; this is reported once.")));
+			 errdetail("Processes continue unbound. This is reported once.")));
 }
 
 #ifdef __linux__
 
 /*
- * Run on the CPUs of a node, as far as the process may use them.
+ * Bind the process to those CPUs of a node that it may use.
  */
 static void
 bind_to_cpus(uint32 node)
@@ -225,7 +224,7 @@ bind_to_cpus(uint32 node)
 			CPU_CLR_S(cpu, sizeof(cpus), &cpus.set);
 	}
 
-	/* taken away since the server was started: stay where we are allowed */
+	/* all were taken away since the server started: stay unbound */
 	if (left == 0)
 		return;
 	if (sched_setaffinity(0, sizeof(cpus), &cpus.set) != 0)

@@ -72,7 +72,7 @@ define_developer_gucs(void)
 
 	DefineCustomIntVariable("pg_sweep.numa_debug_node",
 							"Sets the emulated NUMA node of this session.",
-							"-1 leaves it to pg_sweep.numa_debug_nodes, without which this has no effect.",
+							"-1 leaves the choice to the server. Without pg_sweep.numa_debug_nodes this has no effect.",
 							&pgsweep_numa_debug_node,
 							-1, -1, PGSWEEP_NUMA_MAX_NODES - 1,
 							PGC_SUSET,

@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * memory.c
- *	  Where pages of shared memory are to be put, and where they are.
+ *	  Puts pages of shared memory on nodes, and tells where they are.
  *
- * Putting: mbind() before the first use.  The policy of anonymous shared memory
- * is a property of the shared object itself, so that it holds for whichever
- * process touches a page first.  That of huge pages is a property of the
- * mapping, which children inherit as the postmaster has it when they are
- * forked; so all of it has to be done before the first child is.
+ * Putting: mbind() before the first use.  The policy of anonymous shared
+ * memory belongs to the shared object, and holds for any process that touches
+ * a page first.  The policy of huge pages belongs to the mapping, which
+ * children inherit by fork.  So all of it must be done before the first child
+ * is forked.
  *
- * Asking: move_pages() without a target tells the node of each page, but only of
- * pages that this process has mapped.  Reading a page maps it, and that would
- * give out those that nobody has touched yet, all of them in the end.  mincore()
- * tells which exist, so only these are read.  For huge pages it knows no more
- * than move_pages() does (Linux up to 6.18: mincore_hugetlb() looks into the
- * page table only); for them the caller has to know, see page_in_use.
+ * Asking: move_pages() without a target tells the node of each page that this
+ * process has mapped.  Reading a page maps it, but would also give out
+ * untouched pages. mincore() tells which pages exist, and only these are
+ * read.  For huge pages mincore() knows no more than move_pages() (Linux up
+ * to 6.18: mincore_hugetlb() looks only into the page table).  For them the
+ * caller has to know, see page_in_use.
  *
  * IDENTIFICATION
  *	  extension/numa/memory.c
@@ -116,8 +116,8 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 }
 
 /*
- * Map those of up to QUERY_PAGES pages that exist, by reading them, and collect
- * their addresses.  Returns their number, or -1 with errno set.
+ * Read up to QUERY_PAGES pages, as far as they exist, to map them, and
+ * collect their addresses.  Returns their number, or -1 with errno set.
  */
 static int
 map_existing_pages(const PgSweepNumaPiece *piece, char *start, int npages,

@@ -3,7 +3,7 @@
  * numa.c
  *	  The feature "numa": memory and processes on NUMA nodes.
  *
- * Without the core patch, memory is placed all the same; PGPROCs stay where they
+ * Without the core patch, memory is still placed, but PGPROCs stay where they
  * are, and no process is bound to a node.
  *
  * IDENTIFICATION

@@ -3,16 +3,15 @@
  * numa.h
  *	  NUMA: where memory is put, where backends run.
  *
- * This room knows nodes, CPUs and pieces of memory.  It knows nothing of how
- * buffers are replaced: the room that cuts the pool into parts says which there
- * are (pool.h).
+ * Knows nodes, CPUs and pieces of memory, but not how buffers are replaced.
+ * The room that divides the pool says which parts there are (pool.h).
  *
  * Files of this folder:
  *
  * numa.c		the feature: what pg_sweep.c calls
  * topology.[ch]	nodes, CPUs and distances, from libnuma, or emulated for tests
  * placement.c	which pieces of shared memory belong on which node
- * memory.c		where pages are to be put, and where the kernel says they are
+ * memory.c		where pages should be, and where the kernel says they are
  * affinity.c	on which node a process runs, its PGPROC, its own memory
  * pool.h		the parts of the buffer pool
  * gucs.c, views.c
@@ -50,14 +49,14 @@ typedef enum PgSweepNumaAffinity
 	PGSWEEP_NUMA_AFFINITY_CURRENT,
 } PgSweepNumaAffinity;
 
-/* What became of pg_sweep.numa_placement */
+/* The effect of pg_sweep.numa_placement */
 typedef struct PgSweepNumaPlacementStatus
 {
 	PgSweepNumaPlacement configured;
 	PgSweepNumaPlacement effective; /* never AUTO */
 	int			error;			/* errno of what failed, or 0 */
 	int64		usec;			/* time it took at start */
-	char		note[256];		/* why it is not what was asked for, or "" */
+	char		note[256];		/* why it is not as configured, or "" */
 } PgSweepNumaPlacementStatus;
 
 typedef struct PgSweepNumaShared
@@ -112,9 +111,9 @@ typedef struct PgSweepNumaPiece
 	bool		touched;		/* has pages already, which must be moved */
 
 	/*
-	 * Has this page been given out?  For huge pages of a piece that is not
-	 * touched, of which the kernel does not tell without giving them out. May
-	 * say no where it cannot know; then such a page counts as untouched.
+	 * Has this page been given out?  Used for huge pages of untouched pieces,
+	 * because the kernel cannot tell without giving them out.  False if
+	 * unknown: the page then counts as untouched.
 	 */
 	bool		(*page_in_use) (const char *page, Size page_size);
 } PgSweepNumaPiece;
@@ -137,18 +136,20 @@ extern char *pgsweep_numa_whole_pages(const PgSweepNumaPiece *piece, Size page_s
 									  uint64 *npages);
 
 /*
- * Set the memory policy of those pages: the piece's node preferred (not bound: a
- * full node must not kill the server), interleaved over all nodes, or none.
- * Pages that the kernel has given out already are moved if piece->touched.
- * Returns 0, or errno of the system call that failed.
+ * Set the memory policy of those pages: the piece's node preferred,
+ * interleaved over all nodes, or none.  Preferred and not bound, because a
+ * full node must not kill the server.  Pages that the kernel has given out
+ * already are moved if piece->touched.  Returns 0, or errno of the system
+ * call that failed.
  */
 extern int	pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size);
 
 /*
- * Ask the kernel where those pages are (move_pages).  on_node[id] is added to for
- * pages on the node of that number (the kernel's: it need not be one of ours);
- * *untouched for pages that have not been given out yet, which they are not by
- * this.  Returns 0 or errno.  May be interrupted (ereport).
+ * Ask the kernel where those pages are (move_pages).  Adds to on_node[id] the
+ * pages on the node with that kernel number, which need not be one of
+ * pgsweep_numa_topology.  Adds to *untouched the pages that have not been
+ * given out yet; asking does not give them out.  Returns 0 or errno.  May be
+ * interrupted (ereport).
  */
 extern int	pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
 									 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS],
@@ -160,14 +161,14 @@ extern int	pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_siz
 									 * workers, ... */
 
 /*
- * Become the one that chooses PGPROCs.  Returns false if the server has no such
- * hook, or somebody else has taken it.  In the postmaster.
+ * Install the hook that chooses PGPROCs.  Returns false if the server has no
+ * such hook, or another library has taken it.  In the postmaster.
  */
 extern bool pgsweep_numa_install_proc_placement(void);
 
 /*
- * Divide the PGPROCs among the nodes, and order the free lists so that processes
- * get one of each node in turn.  In the postmaster, before there are any.
+ * Divide the PGPROCs among the nodes, and order the free lists by nodes in
+ * turn.  In the postmaster, before any process has started.
  */
 extern void pgsweep_numa_spread_procs(void);
 

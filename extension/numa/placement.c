@@ -1,16 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * placement.c
- *	  Which pieces of shared memory belong on which NUMA node, and putting them
- *	  there when the server starts.
+ *	  Puts the pieces of shared memory on their NUMA nodes when the server
+ *	  starts.
  *
- * The pieces of each partition are its blocks and its buffer descriptors; the
- * PGPROCs, and the arrays for fast-path locks that go with them, are divided
- * by affinity.c.  The blocks have not been touched when this runs: all that
- * is needed is to tell the kernel.  Descriptors and PGPROCs have been set up by
- * core already and are moved.
+ * The pieces of each partition are its blocks and its buffer descriptors.
+ * affinity.c divides the PGPROCs and their arrays of fast-path locks.  The
+ * blocks have not been touched yet, so telling the kernel is enough.  Core
+ * has already set up descriptors and PGPROCs, so they are moved.
  *
- * What cannot be done is said, and the server starts without.
+ * If the kernel refuses, the server starts without placement and logs why.
  *
  * IDENTIFICATION
  *	  extension/numa/placement.c
@@ -28,8 +27,8 @@
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
 
-/* Of this server; set at start and inherited */
-static bool procs_hooked = false;	/* we choose PGPROCs */
+/* Set at start and inherited */
+static bool procs_hooked = false;	/* this library chooses PGPROCs */
 static bool procs_divided = false;	/* among the nodes */
 static PgSweepNumaPart parts[PGSWEEP_NUMA_MAX_PARTS];
 static int	num_parts = 0;
@@ -45,8 +44,8 @@ pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool used)
 }
 
 /*
- * Does a huge page hold a buffer that is in use?  If so, it has been given out.
- * Nobody knows that of a page whose buffers have all become free again.
+ * Does a huge page hold a buffer that is in use?  If so, it has been given
+ * out.  If all its buffers have become free again, this is unknown.
  */
 static bool
 block_page_in_use(const char *page, Size page_size)
@@ -73,10 +72,9 @@ typedef struct PlacedArray
 } PlacedArray;
 
 /*
- * Where the piece that begins with element i begins: at the page boundary that
- * is nearest, so that a page that two pieces share belongs to the one that has
- * more of it; but not before the first and not after the last page that lies
- * wholly inside of the array.
+ * The start of the piece that begins with element i: the nearest page
+ * boundary.  A page shared by two pieces then belongs to the one with the
+ * larger part.  The result lies within the whole pages of the array.
  */
 static char *
 cut_array(const PlacedArray *array, int i, Size page_size)
@@ -148,9 +146,9 @@ add_procs(PgSweepNumaPiece *pieces, int *n, int node, int first, int end)
 #define MAX_PIECES	(2 * PGSWEEP_NUMA_MAX_PARTS + 2 * PGSWEEP_NUMA_PROC_KINDS * PGSWEEP_NUMA_MAX_NODES)
 
 /*
- * All pieces, each with the node that it is meant for under this placement.
- * Buffers are told apart by partition under any, but for "interleave" when it is
- * put into force (whole): pages go round over partitions, too.
+ * All pieces, each with its node under this placement.  Buffers are divided
+ * by partition.  Only when "interleave" is applied (whole), they are one
+ * piece, because interleaving ignores partitions.
  */
 static PgSweepNumaPiece *
 make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
@@ -189,7 +187,7 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
 }
 
 /*
- * The pieces as they are meant to be now.
+ * The pieces under the placement in force.
  */
 PgSweepNumaPiece *
 pgsweep_numa_pieces(int *n)
@@ -198,8 +196,8 @@ pgsweep_numa_pieces(int *n)
 }
 
 /*
- * What pg_sweep.numa_placement comes to on this machine.  If that is less than
- * was asked for, the note says why.
+ * The placement that pg_sweep.numa_placement leads to on this machine.  If
+ * that is less than the configured one, the note says why.
  */
 static PgSweepNumaPlacement
 resolve_placement(PgSweepNumaPlacementStatus *status)
@@ -209,9 +207,9 @@ resolve_placement(PgSweepNumaPlacementStatus *status)
 	if (status->configured == PGSWEEP_NUMA_PLACEMENT_OFF)
 		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
-	/* that "auto" does nothing on one node is not worth a note */
+	/* no note if "auto" does nothing on one node */
 	if (t->emulated)
-		strlcpy(status->note, "the NUMA nodes are not real (pg_sweep.numa_debug_nodes)",
+		strlcpy(status->note, "the NUMA nodes are emulated (pg_sweep.numa_debug_nodes)",
 				sizeof(status->note));
 	else if (t->nnodes == 1 && t->note[0] != '\0')
 		strlcpy(status->note, t->note, sizeof(status->note));
@@ -227,7 +225,7 @@ resolve_placement(PgSweepNumaPlacementStatus *status)
 }
 
 /*
- * What one can do about an error of the system calls for NUMA, or NULL.
+ * A hint for an error of the system calls for NUMA, or NULL.
  */
 const char *
 pgsweep_numa_kernel_hint(int error)
@@ -264,7 +262,7 @@ place_pieces(PgSweepNumaPiece *pieces, int n, Size page_size,
 		error = pgsweep_numa_place_piece(&pieces[i], page_size);
 		if (error != 0)
 		{
-			/* what has been moved stays there, but nothing more goes there */
+			/* moved pages stay, but new ones go anywhere */
 			for (int k = 0; k < i; k++)
 			{
 				pieces[k].node = PGSWEEP_NUMA_NODE_DEFAULT;
@@ -281,15 +279,15 @@ place_pieces(PgSweepNumaPiece *pieces, int n, Size page_size,
 }
 
 /*
- * Divide the PGPROCs, if the server lets us choose them; else what has been
- * divided would not be found again.
+ * Divide the PGPROCs, if this library can choose them.  Otherwise a process
+ * would not find one of its node.
  */
 static void
 divide_procs(PgSweepNumaPlacementStatus *status)
 {
 	if (!procs_hooked)
 	{
-		snprintf(status->note, sizeof(status->note), "PGPROCs are where they were: %s",
+		snprintf(status->note, sizeof(status->note), "PGPROCs are not placed: %s",
 				 pgsweep_feature_missing(&pgsweep_numa_feature) ?
 				 pgsweep_feature_missing(&pgsweep_numa_feature) :
 				 "another library chooses them");
@@ -310,12 +308,12 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 		errno = status->error;
 		ereport(WARNING,
 				(errmsg("pg_sweep could not place shared memory on NUMA nodes: %m"),
-				 errdetail("The server goes on as with pg_sweep.numa_placement = off."),
+				 errdetail("The server continues as with pg_sweep.numa_placement = off."),
 				 hint ? errhint("%s", hint) : 0));
 	}
 	else if (status->effective == PGSWEEP_NUMA_PLACEMENT_OFF)
 	{
-		/* that there really is one node only is no reason to warn */
+		/* no warning if the machine really has one node */
 		bool		forbidden = pgsweep_numa_topology.note[0] != '\0' &&
 			status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO;
 
@@ -335,11 +333,11 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 }
 
 /*
- * Put shared memory where pg_sweep.numa_placement wants it, and say so in
+ * Place shared memory as pg_sweep.numa_placement says, and report it in
  * PgSweepNuma->placement and in the log.
  *
- * Called when shared memory has just been made, by whoever made it: nobody else
- * has touched it, or can.
+ * Called by the process that has just created shared memory, before any other
+ * process can touch it.
  */
 void
 pgsweep_numa_place(void)
@@ -355,7 +353,7 @@ pgsweep_numa_place(void)
 	instr_time	end;
 
 	if (IsUnderPostmaster)
-		return;					/* EXEC_BACKEND: all is done */
+		return;					/* EXEC_BACKEND: already done */
 
 	memset(status, 0, sizeof(*status));
 	status->configured = pgsweep_numa_placement;

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pool.h
- *	  What the room that cuts the buffer pool into parts tells this one, and asks
- *	  of it.  For other rooms.
+ *	  The interface for the room that divides the buffer pool into parts.
  *
  * extension/numa/pool.h
  *
@@ -28,15 +27,15 @@ typedef struct PgSweepNumaPart
 } PgSweepNumaPart;
 
 /*
- * Say which parts there are; together they are the whole pool.  At start, before
- * any feature is installed.  used: processes prefer the parts of their node, so
+ * Set the parts, which together are the whole pool.  At start, before any
+ * feature is installed. used: processes prefer the parts of their node, so
  * pg_sweep.numa_placement = auto means "partition".
  */
 extern void pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool used);
 
 /*
- * Buffers that pg_sweep_numa_residence last found on a node, and when that was.
- * Returns 0 if it has never been asked.  The caller holds PgSweep->lock.
+ * Buffers that pg_sweep_numa_residence last found on a node.  Returns when
+ * that was, or 0 if never.  The caller holds PgSweep->lock.
  */
 extern TimestampTz pgsweep_numa_resident_buffers(uint32 node, uint64 *buffers);
 

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * topology.c
- *	  Which NUMA nodes and CPUs there are, as far as this server may use them.
+ *	  Detects the NUMA nodes and CPUs that this server may use.
  *
- * A node counts if it has memory that we may use.  Machines are not as regular
- * as one thinks: numbers of nodes and CPUs have gaps, a node can be without
- * memory (its CPUs then belong to the nearest node that has some), or without
- * CPUs (memory on CXL), a container may be allowed a part of the nodes only, or
- * be forbidden to ask.  Whatever goes wrong ends in one node that has all CPUs,
- * with a note that says why.
+ * A node counts if it has memory that the server may use.  Machines are
+ * irregular.  Numbers of nodes and CPUs have gaps.  A node can be without
+ * CPUs (memory on CXL) or without memory; its CPUs then belong to the nearest
+ * node with memory.  A container may be allowed only some nodes, or may not
+ * ask.  Any failure ends in one node with all CPUs, and a note that says why.
  *
  * IDENTIFICATION
  *	  extension/numa/topology.c
@@ -33,8 +32,8 @@ PgSweepNumaTopology pgsweep_numa_topology;
 
 /*
  * The CPUs of this process' affinity mask (cpuset, taskset), one byte each;
- * those that are online where there is no such thing.  Returns the highest
- * number plus one.
+ * without affinity masks, those that are online.  Returns the highest number
+ * plus one.
  */
 static uint32
 find_cpus(bool *may_use)
@@ -74,7 +73,7 @@ find_cpus(bool *may_use)
 }
 
 /*
- * Number the CPUs of each node, those that we may use first, and count those.
+ * Number the CPUs of each node, usable ones first, and count the usable ones.
  */
 static void
 rank_cpus(PgSweepNumaTopology *t, const bool *may_use)
@@ -108,8 +107,7 @@ one_node(PgSweepNumaTopology *t)
 }
 
 /*
- * Nodes that only exist in name, for tests on machines that have one.  CPUs are
- * dealt out to them in turn.
+ * Emulate nodes, for tests on machines with one.  They get the CPUs in turn.
  */
 static void
 emulate(PgSweepNumaTopology *t, uint32 n)
@@ -144,7 +142,7 @@ node_distance(int a, int b)
 }
 
 /*
- * The node of ours that is nearest to the kernel's node number id.
+ * The node in *t nearest to the one with the kernel's number id.
  */
 static uint8
 nearest_node(const PgSweepNumaTopology *t, int id)
@@ -207,9 +205,9 @@ ask_libnuma(PgSweepNumaTopology *t)
 			t->distance[a][b] = node_distance(t->node_id[a], t->node_id[b]);
 
 	/*
-	 * CPUs of all nodes, those that we may not use now and nodes that are not
-	 * ours included.  A CPU that comes later, or that no node has, is left
-	 * with the first node.
+	 * CPUs of all nodes, including CPUs and nodes that the server may not use
+	 * now.  A CPU that is added later, or belongs to no node, stays with the
+	 * first node.
 	 */
 	cpus = numa_allocate_cpumask();
 	for (int id = 0; id <= max_node; id++)
@@ -245,10 +243,9 @@ ask_libnuma(PgSweepNumaTopology *t)
 #endif							/* USE_LIBNUMA */
 
 /*
- * Find out about the machine, or make up a number of nodes if that is not zero.
+ * Detect the machine, or emulate nodes if their number is not zero.
  *
- * In the postmaster.  Starts from nothing each time, so that it can be called
- * again.
+ * In the postmaster.  Can be called again.
  */
 void
 pgsweep_numa_detect_topology(uint32 emulated_nodes)

@@ -3,8 +3,8 @@
  * topology.h
  *	  The machine: NUMA nodes, CPUs and distances.  For other rooms, too.
  *
- * Throughout, a node is named by its index in PgSweepNumaTopology (0 .. nnodes -
- * 1), but for node_id, which is the kernel's number of it.
+ * A node is always named by its index in PgSweepNumaTopology (0 .. nnodes -
+ * 1), except in node_id, which has the kernel's number.
  *
  * extension/numa/topology.h
  *
@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define PGSWEEP_NUMA_MAX_NODES	64	/* more than any machine that we know of */
+#define PGSWEEP_NUMA_MAX_NODES	64	/* more than any known machine */
 #define PGSWEEP_NUMA_MAX_NODE_IDS 1024	/* the kernel's own limit
 										 * (NODES_SHIFT) */
 #define PGSWEEP_NUMA_MAX_CPUS	8192	/* the kernel's own limit (NR_CPUS) */
@@ -25,15 +25,15 @@
 #define PGSWEEP_NUMA_DISTANCE_REMOTE	20
 
 /*
- * The machine, as far as this server may use it.  Found out once, in the
- * postmaster before shared memory is requested; constant after, and inherited
- * by every child.
+ * The part of the machine that this server may use.  Detected once, in the
+ * postmaster before shared memory is requested.  Constant after that, and
+ * inherited by every child.
  */
 typedef struct PgSweepNumaTopology
 {
 	bool		emulated;		/* pg_sweep.numa_debug_nodes */
-	uint32		nnodes;			/* nodes with memory that we may use; >= 1 */
-	uint32		ncpus;			/* CPUs that we may run on; >= 1 */
+	uint32		nnodes;			/* usable nodes with memory; >= 1 */
+	uint32		ncpus;			/* usable CPUs; >= 1 */
 	uint32		cpu_limit;		/* highest CPU number known, plus one */
 	int			node_id[PGSWEEP_NUMA_MAX_NODES];	/* the kernel's number */
 	uint32		node_cpus[PGSWEEP_NUMA_MAX_NODES];	/* of ncpus, those whose
@@ -42,9 +42,9 @@ typedef struct PgSweepNumaTopology
 	uint8		distance[PGSWEEP_NUMA_MAX_NODES][PGSWEEP_NUMA_MAX_NODES];
 
 	/*
-	 * For each CPU number: the index of the nearest node of ours, and which
-	 * of that node's CPUs it is, counted from 0 (CPUs that we may not run on
-	 * now come after those we may: an administrator can change that).
+	 * For each CPU number: the index of the nearest node, and its rank among
+	 * that node's CPUs, from 0.  Unusable CPUs come after usable ones,
+	 * because an administrator can make them usable.
 	 */
 	uint8		cpu_node[PGSWEEP_NUMA_MAX_CPUS];
 	uint16		cpu_rank[PGSWEEP_NUMA_MAX_CPUS];
@@ -57,8 +57,8 @@ typedef struct PgSweepNumaTopology
 extern PgSweepNumaTopology pgsweep_numa_topology;
 
 /*
- * The CPU that this process runs on now, for cpu_node[] and cpu_rank[]; less
- * than cpu_limit whatever the kernel says.  No system call (vDSO or rseq).
+ * The CPU that this process runs on now, for cpu_node[] and cpu_rank[];
+ * always less than cpu_limit.  No system call (vDSO or rseq).
  */
 extern uint32 pgsweep_numa_current_cpu(void);
 

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The columns of pg_sweep_status, and the SQL function that asks the kernel where pages of shared memory are.
+ *	  The columns of pg_sweep_status, and the SQL function that asks the
+ *	  kernel where pages are.
  *
- * That takes a system call for each thousand pages, and maps every page that
- * exists into this process, which is why it is a view of its own.  What it
- * found of the buffers is kept for pg_sweep_nodes.
+ * It is a view of its own because it takes a system call per 1000 pages and
+ * maps every existing page into this process.  The numbers of buffers are
+ * kept for pg_sweep_nodes.
  *
  * IDENTIFICATION
  *	  extension/numa/views.c
@@ -85,7 +86,7 @@ store_pages(FunctionCallInfo fcinfo, const ResidenceGroup *group, int node_id, u
 }
 
 /*
- * Keep what was found of the buffers.
+ * Keep the numbers of buffers.
  */
 static void
 remember_residence(const uint64 *block_bytes)
@@ -106,8 +107,8 @@ pgsweep_numa_resident_buffers(uint32 node, uint64 *buffers)
 }
 
 /*
- * Behind view pg_sweep_numa_residence; one row per kind of memory, partition and
- * node that has pages of it.
+ * Behind view pg_sweep_numa_residence: one row for each kind of memory,
+ * partition and node with pages.
  */
 Datum
 pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)

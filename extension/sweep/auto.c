@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * auto.c
- *	  Which strategy suits this machine?
+ *	  Strategy "auto": chooses a strategy for this machine.
  *
- * Decided anew each time that "auto" is asked for: at start, by a reload that
- * changes pg_sweep.strategy, and by pg_sweep_set_strategy('auto').
+ * Decides each time that "auto" is set: at start, by a reload that changes
+ * pg_sweep.strategy, and by pg_sweep_set_strategy('auto').
  *
  * IDENTIFICATION
  *	  extension/sweep/auto.c
@@ -17,16 +17,16 @@
 #include "sweep/sweep.h"
 
 /*
- * One hand in leases is enough for so many CPUs of one node; see batch.h for
- * the arithmetic.  With more, even one node is several groups of cores that
- * share a cache, and partitions keep a hand within a group.  Not measured: no
- * such machine was at hand.
+ * One hand in leases is enough for this many CPUs of one node; see batch.h
+ * for the arithmetic.  With more, even one node has several groups of cores
+ * that share a cache, and partitions keep a hand within a group.  Not
+ * measured: no such machine was available.
  */
 #define PGSWEEP_AUTO_ONE_HAND_CPUS	64
 
 /*
- * The strategy that a wish stands for.  reason is set to what "auto" decided by,
- * "" for any other wish.
+ * The strategy for a wish.  Sets reason to why "auto" chose it, to "" for any
+ * other wish.
  */
 PgSweepStrategyId
 pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
@@ -46,7 +46,7 @@ pgsweep_resolve_strategy(PgSweepStrategyId wish, char *reason, Size size)
 	if (nnodes > 1)
 	{
 		snprintf(reason, size, "partitioned: %u NUMA nodes%s", nnodes,
-				 pgsweep_numa_topology.emulated ? " (not real)" : "");
+				 pgsweep_numa_topology.emulated ? " (emulated)" : "");
 		return PGSWEEP_PARTITIONED;
 	}
 	if (ncpus > PGSWEEP_AUTO_ONE_HAND_CPUS)

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * balance.c
- *	  Who takes whose requests: a plan of flows between partitions.
+ *	  Plans which partition serves which requests of another.
  *
- * A partition asked for more than its fair share has an excess, one asked for
- * less has room, and the sums of both are the same.  The excess is sent to the
- * room in two stages:
+ * A partition with more requests than its fair share has an excess, one with
+ * fewer has room, and both sums are equal.  The excess is sent to the room in
+ * two stages:
  *
- * 1. Inside each node, until the node has only excess or only room left.  Where
- *	  exactly makes no difference: what remains of a node, and so what has to
- *	  leave it or come to it, is its partitions' sum.
+ * 1. Inside each node, until the node has only excess or only room left.  The
+ *	 order makes no difference: the rest of a node is the sum over its
+ *	 partitions.
  *
- * 2. Between nodes, what then is a transportation problem (transport.c).
+ * 2. Between nodes, as a transportation problem (transport.c).
  *
- * Amounts are whole numbers.  So sums are exact, "nothing left" is a comparison
+ * Amounts are whole numbers: sums are exact, "nothing left" is a comparison
  * with zero, and the second stage ends.
  *
  * IDENTIFICATION
@@ -26,7 +26,7 @@
 #include "sweep/balance.h"
 #include "sweep/transport.h"
 
-/* All requests together; a power of two well above PGSWEEP_FLOW_UNIT */
+/* All requests; a power of two well above PGSWEEP_FLOW_UNIT */
 #define WHOLE		(INT64CONST(1) << 40)
 
 typedef struct FlowPlan
@@ -77,7 +77,7 @@ load_is_even(const PgSweepBalanceInput *in, const double *sizes)
 	double		requests = sum_of(in->requests, in->nparts);
 	double		buffers = sum_of(sizes, in->nparts);
 
-	/* No number at all counts as even, too, rather than as something to send */
+	/* No requests, or NaN, count as even */
 	if (!(requests > 0) || isinf(requests))
 		return true;
 
@@ -111,9 +111,8 @@ start_plan(FlowPlan *plan, const PgSweepBalanceInput *in, const double *sizes)
 }
 
 /*
- * Send an amount from one node to another, or as much of it as there is excess
- * and room.  Each step uses up an excess, a room or the amount, which is why
- * rows are short.
+ * Send an amount from one node to another, limited by excess and room.  Each
+ * step uses up an excess, a room or the amount, so rows stay short.
  */
 static void
 send_between(FlowPlan *plan, uint8 from_node, uint8 to_node, int64 amount)
@@ -147,8 +146,8 @@ send_inside_nodes(FlowPlan *plan)
 }
 
 /*
- * Make the transportation problem of what is left of nodes.  Node numbers go
- * into source[] and sink[].
+ * Make the transportation problem from the rest of each node.  Node numbers
+ * go into source[] and sink[].
  */
 static void
 start_transport(PgSweepTransport *tp, const FlowPlan *plan, uint8 *source, uint8 *sink)
@@ -224,7 +223,7 @@ nearness(const PgSweepBalanceInput *in, uint32 from, uint32 to)
 }
 
 /*
- * Collect the partitions that get anything from one, nearest first.
+ * Collect the partitions that serve requests of one, nearest first.
  */
 static uint32
 sort_targets(const FlowPlan *plan, uint32 me, uint8 *target)
@@ -246,9 +245,9 @@ sort_targets(const FlowPlan *plan, uint32 me, uint8 *target)
 }
 
 /*
- * Turn one partition's amounts into weights.  As in make_whole(), it is the
- * running sum that is rounded, so that the last one comes out at exactly one
- * and errors do not add up.  A target too small for any weight is left out.
+ * Turn one partition's amounts into weights.  As in make_whole(), the running
+ * sum is rounded: the last one is exactly one, and errors do not add up.  A
+ * target too small for any weight is left out.
  */
 static void
 make_row(FlowPlan *plan, uint32 me, PgSweepFlowRow *row)

@@ -1,21 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * balance.h
- *	  Who takes whose requests: a plan of flows between partitions.
+ *	  Plans which partition serves which requests of another.
  *
- * Backends ask where they run, not where there is room.  If each took buffers
- * from its own partition only, one busy backend would have a fraction of the
- * pool, and partitions without backends would lie idle.  So requests beyond a
- * partition's fair share are sent on (the idea of the adaptive balancing of
- * Vondra, "Adding basic NUMA awareness", pgsql-hackers 2025).
+ * Backends request buffers where they run, not where there is room.  If each
+ * took buffers only from its own partition, one busy backend would have a
+ * fraction of the pool, and partitions without backends would be idle.  So
+ * requests beyond a partition's fair share are sent on (after the adaptive
+ * balancing of Vondra, "Adding basic NUMA awareness", pgsql-hackers 2025).
  *
- * The plan is a pure function of the load, so nothing is carried over from one
- * plan to the next that could drift, oscillate or get stuck.  Damping is done
- * on the load (pgsweep_damp_requests).
+ * The plan is a pure function of the load.  Nothing is carried over from one
+ * plan to the next, so nothing can drift, oscillate or get stuck.  The load
+ * is damped (pgsweep_damp_requests).
  *
- * Nothing here knows of processes or shared memory, so that
- * test/sweep/test_sweep can compare plans with a linear-programming
- * oracle.
+ * Nothing here knows processes or shared memory: test/sweep/test_sweep
+ * compares plans with a linear-programming oracle.
  *
  * extension/sweep/balance.h
  *
@@ -65,15 +64,14 @@ typedef struct PgSweepBalanceInput
 /*
  * Make a plan:
  *
- * - a partition's fair share is the sum of requests, by its size;
- * - it keeps what it is asked for, up to its fair share;
- * - the rest goes to partitions asked for less than theirs, which reach it
- *	 exactly: as much as possible within the node, so that the flow between nodes
- *	 is the least possible; and of all ways to send that between nodes, one for
- *	 which the sum of flow times distance is least;
- * - if every partition is within pgsweep_balance_tolerance() of its fair share,
- *	 or nobody asks for anything, the plan is the identity;
- * - a partition that is asked for nothing has the identity as its row.
+ * - a partition's fair share of the requests is in proportion to its size;
+ * - it keeps its own requests up to its fair share;
+ * - the rest goes to partitions with fewer requests than theirs, which then
+ *	 reach it exactly.  As much as possible stays within the node, and between
+ *	 nodes the sum of flow times distance is least;
+ * - if every partition is within pgsweep_balance_tolerance() of its fair
+ *	 share, or there are no requests, the plan is the identity;
+ * - a partition without requests has the identity as its row.
  *
  * Never fails; does not allocate memory.  rows has nparts elements.
  */
@@ -81,11 +79,10 @@ extern void pgsweep_plan_flows(const PgSweepBalanceInput *in, PgSweepFlowRow *ro
 
 /*
  * How far a partition's requests may be from its fair share for the load to
- * count as even.  Five per cent more or less of a partition are not worth a
- * remote access.  And n events that come at random times come n plus or minus
- * sqrt(n) times, which must not make flows.  Requests come in lumps, as a query
- * needs many pages: four times that is about what lumps of 30 do to the average
- * over cycles.
+ * count as even.  Five per cent of a partition are not worth a remote access.
+ * A count of n random events varies by about sqrt(n), which must not cause
+ * flows.  Requests come in bursts, because a query needs many pages: four
+ * times that is about the effect of bursts of 30 on the average over cycles.
  */
 #define PGSWEEP_BALANCE_TOLERANCE	0.05
 
@@ -96,19 +93,19 @@ pgsweep_balance_tolerance(double fair_share)
 }
 
 /*
- * Fewer requests than this, per partition on average, say nothing about the
- * load; wait for more before making another plan.
+ * Requests per partition, on average, that are needed for a plan.  Fewer say
+ * too little about the load.
  */
 #define PGSWEEP_BALANCE_MIN_REQUESTS	256
 
 /*
- * Moving average of the requests of each partition, so that one cycle's noise
- * does not move buffers about: half of the former, half of the new.  After five
- * cycles of a new load 3 % of the old are left.  The former is scaled to the sum
- * of the new, so that it is the distribution which is averaged: a heavy load
- * must not be remembered for longer when a light one follows.  So after one of P partitions
- * had all requests, an even load is seen as even after about
- * 6 + log2(P) cycles: within ten up to 16 partitions, twelve with 64.
+ * Moving average of the requests of each partition, against noise of single
+ * cycles: half of the former, half of the new.  After five cycles of a new
+ * load 3 % of the old are left.  The former is scaled to the sum of the new:
+ * the distribution is averaged, and a heavy load is not remembered longer
+ * when a light one follows.  After one of P partitions had all requests, an
+ * even load counts as even after about 6 + log2(P) cycles: ten with 16
+ * partitions, twelve with 64.
  */
 extern void pgsweep_damp_requests(double *smoothed, const uint64 *recent, uint32 nparts);
 

@@ -3,38 +3,37 @@
  * batch.h
  *	  How many tickets a lease may have.
  *
- * Two forces.  The batch divides the traffic on the hand's cache line, which
- * grows with the number of CPUs that can ask at the same moment.  And all
- * leases together are buffers that are out of the common order: too many, and
- * the hand comes round to buffers that an earlier lease has not reached yet.
- * So there is a wish, from the machine, and a limit, from the pool:
+ * Two forces decide.  A larger batch means less traffic on the hand's cache
+ * line.  But leased buffers are out of the common order: with too many, the
+ * hand comes round to buffers that an earlier lease has not reached yet.  So
+ * there is a wish, from the machine, and a limit, from the pool:
  *
  *	 wish  = pg_sweep.batch_size, or if that is 0, 64 with more than one CPU,
  *			 else 16
  *	 limit = NBuffers / 8, shared by the backends that allocate now
  *	 batch = wish, but at most limit / backends, and at least 1
  *
- * Two CPUs are enough to gain by 64: 18.7 ns an allocation, against 24.2 with
- * 32 and 31.6 with 16 (docs/batch-size.md has the table).  Many do not need
- * more: if moving the hand's line costs 200 ns, as between sockets, one line
- * gives out 64 x 5 million tickets a second, which is more than the buffers that
- * 384 CPUs could read pages into.  64 is what the batched clock sweep was measured
- * with on such a machine (pgsql-hackers 2026).  One CPU has nobody to share the
- * line with; 16 tickets make the fetch-add itself disappear.
+ * Two CPUs already gain by 64: 18.7 ns per allocation, against 24.2 with 32
+ * and 31.6 with 16 (table in docs/results.md).  Many CPUs do not need more.
+ * If moving the hand's line costs 200 ns, as between sockets, one line gives
+ * out 64 x 5 million tickets per second.  That is more than the buffers that
+ * 384 CPUs could read pages into.  The batched clock sweep was measured with
+ * 64 on such a machine (pgsql-hackers 2026).  One CPU has no contention on
+ * the line; with 16 tickets the fetch-add itself costs nearly nothing.
  *
- * The number of NUMA nodes does not come into it, so it does not matter whether
- * libnuma is there or may ask the kernel: one socket with many cores gets 64.
+ * The number of NUMA nodes does not matter, and neither does libnuma: one
+ * socket with many cores gets 64.
  *
- * The limit: the thread's April 2026 version allows half of the pool; an eighth
- * leaves the usage counts their meaning: seven of eight buffers are visited in
- * order.
+ * The limit: the thread's version of April 2026 allows half of the pool.
+ * With an eighth, usage counts keep their meaning: seven of eight buffers are
+ * visited in order.
  *
- * "Backends" are those that have allocated and not exited yet, not
+ * "Backends" are processes that have allocated and not exited, not
  * max_connections: 16 connections on a server that permits 2000 share the
- * limit by 16.  When more come, the size shrinks, and leases already given out
- * shrink with it at their next use (lease.h), so the sum over all backends
- * of what they may still use stays within the limit, or one ticket each if
- * there are more backends than that.
+ * limit by 16.  When more come, the size shrinks, and so do existing leases
+ * at their next use (lease.h).  The sum of all unused tickets stays within
+ * the limit, or at one ticket per backend if there are more backends than
+ * that.
  *
  * extension/sweep/batch.h
  *
@@ -58,8 +57,7 @@ pgsweep_lease_limit(uint32 nbuffers)
 }
 
 /*
- * What the machine would like: configured is pg_sweep.batch_size, ncpus is at
- * least 1.
+ * The wish: configured is pg_sweep.batch_size, ncpus is at least 1.
  */
 static inline uint32
 pgsweep_batch_wish(uint32 configured, uint32 ncpus)

@@ -3,21 +3,21 @@
  * clean_ahead.c
  *	  The background writer's scan of one partition, ahead of its hand.
  *
- * In three steps, so that several partitions can share the pages that may be
- * written in one cycle.
+ * In three steps: several partitions share the pages that may be written in
+ * one cycle.
  *
- * The same feedback as core's BgBufferSync(), so that bgwriter_delay,
- * bgwriter_lru_maxpages and bgwriter_lru_multiplier mean what they mean there:
- * estimate what will be allocated until the next cycle, and clean until that
- * many reusable buffers lie between the hand and the cleaning point.  A 64-bit
- * ticket for both makes "how far ahead" a subtraction.
+ * The feedback is that of core's BgBufferSync(), so bgwriter_delay,
+ * bgwriter_lru_maxpages and bgwriter_lru_multiplier keep their meaning:
+ * estimate the allocations until the next cycle, and clean until that many
+ * reusable buffers lie between the hand and the cleaning point.  Both are
+ * 64-bit tickets, so their distance is a subtraction.
  *
- * The hand runs ahead of the buffers really looked at by what is leased
- * (batch.h); the writer counts from the hand.  And the hand moves by whole
- * leases: on an idle server it stands still for many allocations and then jumps.  So the density of reusable buffers is sampled
- * over the time between two moves, however many cycles that is.  It is the
- * density in terms of the hand: what leases drop counts as passed over, because
- * the hand will pass over as much of what lies ahead.
+ * The hand is ahead of the examined buffers by the leased ones (batch.h); the
+ * writer counts from the hand.  The hand moves by whole leases: on an idle
+ * server it stands still for many allocations and then jumps.  So the density
+ * of reusable buffers is sampled between two moves, over any number of
+ * cycles.  Dropped parts of leases count as passed over, because the hand
+ * will pass over as many of the buffers ahead.
  *
  * IDENTIFICATION
  *	  extension/sweep/clean_ahead.c
@@ -31,8 +31,8 @@
 #include "sweep/strategy.h"
 
 /*
- * Moving averages look back 16 cycles, and an idle server's whole pool is
- * scanned once in two minutes: both as in BgBufferSync().
+ * As in BgBufferSync(): moving averages look back 16 cycles, and an idle
+ * server's whole pool is scanned once in two minutes.
  */
 #define LRU_SMOOTHING_CYCLES	16.0
 #define LRU_WHOLE_POOL_MS		120000.0
@@ -44,8 +44,8 @@ smooth(double *average, double sample)
 }
 
 /*
- * How many reusable buffers should lie ahead of the hand, given that reusable
- * ones do already.
+ * How many reusable buffers should lie ahead of the hand, if this many do
+ * already.
  */
 static double
 wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
@@ -62,7 +62,7 @@ wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
 
 	wanted = lru->smoothed_alloc * bgwriter_lru_multiplier;
 
-	/* Do not follow an average that fades away into denormal numbers */
+	/* Avoid denormal numbers */
 	if (wanted < 1.0)
 		lru->smoothed_alloc = 0;
 
@@ -70,8 +70,8 @@ wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
 }
 
 /*
- * Begin a cycle: where is the hand, and how far ahead of it is there something
- * to do?
+ * Begin a cycle: read the hand, and decide how many reusable buffers are
+ * wanted.
  */
 void
 pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part, uint32 recent_alloc)
@@ -106,9 +106,9 @@ pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part, uint32 recent_al
 }
 
 /*
- * Clean, until what is wanted is there, or limit pages are written; *wrote is
- * what has been in this cycle, and is added to.  Returns true if it was the
- * limit; another call goes on.
+ * Clean until enough buffers are reusable, or *wrote, the pages written in
+ * this cycle, reaches limit.  Returns true if the limit ended it; another
+ * call goes on.
  */
 bool
 pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
@@ -139,13 +139,13 @@ pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
 }
 
 /*
- * End the cycle.  Returns true if nothing was allocated and the cleaning point
- * was a whole lap ahead of the hand already.
+ * End the cycle.  Returns true if nothing was allocated and the cleaning
+ * point had already been a whole lap ahead of the hand.
  */
 bool
 pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part)
 {
-	/* What was scanned says how dense reusable buffers are, too */
+	/* The scan is another sample of the density */
 	if (lru->next_clean > lru->start && lru->found > 0)
 		smooth(&lru->smoothed_density,
 			   (double) (lru->next_clean - lru->start) / lru->found);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * counts.c
- *	  Adding up what the slots have counted, and resetting it.
+ *	  Adds up the counters of the slots, and resets the sums.
  *
  * IDENTIFICATION
  *	  extension/sweep/counts.c
@@ -15,7 +15,7 @@
 #include "utils/timestamp.h"
 
 /*
- * Those beyond are zeroes.  A process that has just come may be missed.
+ * Slots beyond are zeroes.  A process that has just started may be missed.
  */
 static inline uint32
 slots_used(void)
@@ -37,9 +37,9 @@ pgsweep_add_counters(PgSweepCounters *totals, const PgSweepCounters *counters, i
 }
 
 /*
- * Sums over all slots, of all processes that ever had them, for each
- * strategy.  Slots go on being written meanwhile, so the sums of two counters
- * need not fit to the last event.
+ * Sums over all slots and all their owners so far, for each strategy.  Slots
+ * are written meanwhile, so the sums of two counters may differ by some
+ * events.
  */
 void
 pgsweep_sum_counters(PgSweepCounters *totals)
@@ -52,8 +52,7 @@ pgsweep_sum_counters(PgSweepCounters *totals)
 }
 
 /*
- * One slot at one moment: what its owner counts in partitions and by strategy
- * belongs together.
+ * One slot at one moment: its counters of partitions and of strategies agree.
  */
 typedef struct SlotCopy
 {
@@ -70,18 +69,19 @@ copy_counters(void *to, const void *from, Size size)
 		((uint64 *) to)[i] = ((const volatile uint64 *) from)[i];
 }
 
-/* After so many tries, each of which is a microsecond at most, sleep a while */
+/* After this many tries of at most a microsecond each, sleep between tries */
 #define COPY_TRIES_AT_ONCE	100
 
 /*
- * An owner that is stopped in the middle is not waited for (10 ms); what is read
- * of it then can be a lease wrong.
+ * After 10 ms, give up on an owner that was stopped in the middle.  Its
+ * counters can then be wrong by one lease.
  */
 #define COPY_TRIES			110
 
 /*
- * Copy a slot while its owner goes on counting.  If a lease was noted meanwhile,
- * once more.  Each counter of the present lease may be an event ahead of another.
+ * Copy a slot while its owner goes on counting.  If a lease was noted
+ * meanwhile, copy again.  Each counter of the present lease may be an event
+ * ahead of another.
  */
 static void
 read_slot(const PgSweepSlot *slot, SlotCopy *copy)
@@ -114,7 +114,7 @@ since(uint64 now, uint64 then)
 }
 
 /*
- * Add a slot's counters of partitions, what its present lease has given included.
+ * Add a slot's counters of partitions, including its present lease.
  */
 static void
 add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
@@ -151,9 +151,9 @@ add_partitions(PgSweepPartCounters *totals, const SlotCopy *copy)
 }
 
 /*
- * Sums over all slots, for each partition; since the server started.  An
- * allocation under way counts where its process' last lease was, and moves to
- * where it is served; so a sum can be a few short of an earlier one.
+ * Sums over all slots, for each partition, since the server started.  An
+ * allocation in progress counts where its process' last lease was, and moves
+ * to where it is served.  So a sum can be slightly below an earlier one.
  */
 void
 pgsweep_sum_partitions(PgSweepPartCounters *totals)
@@ -173,8 +173,8 @@ pgsweep_sum_partitions(PgSweepPartCounters *totals)
 }
 
 /*
- * Allocations made by strategies of ours since the server started.  Those of
- * "stock" are left out: core counts them itself.  Never decreases.
+ * Allocations since the server started, except those of "stock", which core
+ * counts itself.  Never decreases.
  */
 uint64
 pgsweep_allocations_total(void)
@@ -189,8 +189,8 @@ pgsweep_allocations_total(void)
 }
 
 /*
- * Reset the counters of strategies and partitions, as far as views show them.
- * The caller holds PgSweep->lock exclusively.
+ * Reset the counters of strategies and partitions, as views show them.  The
+ * caller holds PgSweep->lock exclusively.
  */
 void
 pgsweep_reset_counters(void)
@@ -202,7 +202,7 @@ pgsweep_reset_counters(void)
 		PgSweepSlot *slot = &PgSweepPool->slots[i].slot;
 		SlotCopy	copy;
 
-		/* all of them from one look at the slot, so that the views agree */
+		/* all from one copy of the slot, because the views must agree */
 		read_slot(slot, &copy);
 		memcpy(slot->base, copy.counters, sizeof(slot->base));
 		for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
@@ -215,8 +215,8 @@ pgsweep_reset_counters(void)
 }
 
 /*
- * What the views show of one strategy.  The caller holds PgSweep->lock
- * and has the totals of pgsweep_sum_counters().
+ * The counters of one strategy for views.  The caller holds PgSweep->lock and
+ * has the totals of pgsweep_sum_counters().
  */
 void
 pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
@@ -236,7 +236,7 @@ pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
 	if (id == PGSWEEP_STOCK)
 	{
 		/*
-		 * Core moves its hand by one fetch-add a tick, and counts each
+		 * Core moves its hand by one fetch-add per tick, and counts each
 		 * allocation by another one.
 		 */
 		stats->looked_at = pgsweep_core_ticks() - PgSweepPool->core_ticks_base;

@@ -3,10 +3,10 @@
  * find_free.c
  *	  Is there a buffer that holds no page?
  *
- * Core answers from its freelist.  Our strategies do not keep one, so look at
- * the buffers.  The only caller is autoprewarm, which asks before each block
- * and stops at the first "no": remembering where the last free buffer was makes
- * all its questions together cost about one walk over the descriptors.
+ * Core answers from its freelist.  Other strategies have none, so this
+ * examines the buffers.  The only caller is autoprewarm, which asks before
+ * each block and stops at the first "no".  The cursor makes all its questions
+ * together cost about one walk over the descriptors.
  *
  * IDENTIFICATION
  *	  extension/sweep/find_free.c
@@ -19,7 +19,7 @@
 #include "sweep/strategy.h"
 
 /*
- * Plain reads of the state: the answer is a hint, stale as soon as it is given.
+ * Plain reads of the state: the answer is a hint, and may be stale at once.
  */
 bool
 pgsweep_find_free_buffer(void)

@@ -50,7 +50,7 @@ pgsweep_define_gucs(void)
 
 	DefineCustomIntVariable("pg_sweep.batch_size",
 							"Sets the number of buffers that a backend takes from the clock hand at once.",
-							"Zero chooses it from the number of CPUs. It is reduced where all backends together would hold more than an eighth of shared_buffers.",
+							"Zero chooses by the number of CPUs. The size is reduced if all backends together would hold more than an eighth of shared_buffers.",
 							&pgsweep_batch_size,
 							0, 0, PGSWEEP_BATCH_MAX,
 							PGC_SIGHUP,
@@ -59,7 +59,7 @@ pgsweep_define_gucs(void)
 
 	DefineCustomIntVariable("pg_sweep.partitions",
 							"Sets the number of partitions of shared_buffers for strategy \"partitioned\".",
-							"Zero chooses it from the number of NUMA nodes and of CPUs. It is rounded up to a multiple of the nodes, and reduced for a small pool.",
+							"Zero chooses by the number of NUMA nodes and CPUs. The number is rounded up to a multiple of the nodes, and reduced for a small pool.",
 							&pgsweep_partitions,
 							0, 0, PGSWEEP_MAX_PARTITIONS,
 							PGC_POSTMASTER,
@@ -67,7 +67,7 @@ pgsweep_define_gucs(void)
 							NULL, NULL, NULL);
 
 	DefineCustomBoolVariable("pg_sweep.balance",
-							 "Sends allocations from busy partitions to those with room.",
+							 "Sends allocations from busy partitions to idle ones.",
 							 "If it is off, every backend allocates from its home partition only, even if others have room.",
 							 &pgsweep_balance,
 							 true,

@@ -4,14 +4,14 @@
  *	  The clock hand: a 64-bit ticket counter, alone on its cache line.
  *
  * Buffer = ticket mod n, pass = ticket div n, for a partition of n buffers.
- * The counter never wraps (at 10^9 tickets a second it lasts 584 years), so
- * there is no moment at which position and pass could disagree: one read gives
- * both.  Core's 32-bit hand (freelist.c, ClockSweepTick) needs a spinlock and
- * a compare-and-swap for each wrap-around instead.
+ * The counter never wraps: at 10^9 tickets per second it lasts 584 years.  So
+ * one read gives position and pass, and they always agree.  Core's 32-bit
+ * hand (freelist.c, ClockSweepTick) needs a spinlock and a compare-and-swap
+ * for each wrap-around instead.
  *
- * Nothing else shares the line: core's allocation counter sits beside its
- * hand, and is written at every allocation, so that taking tickets in batches
- * would remove only half of the traffic.
+ * Nothing else shares the line.  Core's allocation counter is beside its hand
+ * and is written at every allocation, so batches would remove only half of
+ * the traffic.
  *
  * extension/sweep/hand.h
  *
@@ -30,11 +30,10 @@ typedef union PgSweepHand
 } PgSweepHand;
 
 /*
- * How many times in a lap of the hand it is published how far it is; see
- * lease.h.  Finer, and the publications cost more; coarser, and leases that
- * are nearly a lap old look at the hand more often.  With 8, a lease does so in
- * the last two eighths of its lap only, and a publication comes once in
- * NBuffers / 8 buffers.
+ * How often the position of the hand is published in one lap; see lease.h.
+ * More often costs more; less often, and leases that are nearly a lap old
+ * look at the hand more.  With 8, a lease does so only in the last two
+ * eighths of its lap, and one publication comes per NBuffers / 8 buffers.
  */
 #define PGSWEEP_EPOCHS_PER_LAP	8
 
@@ -50,15 +49,14 @@ typedef struct PgSweepPartition
 	PgSweepHand hand;
 
 	/*
-	 * The newest ticket given out, shifted right by epoch_shift, as far as
-	 * published; see pgsweep_lease_take() for who writes it and what may be
-	 * believed of it.
+	 * The newest published ticket, shifted right by epoch_shift;
+	 * pgsweep_lease_take() writes it and explains how far it can be trusted.
 	 */
 	pg_atomic_uint64 epoch;
 	uint32		epoch_shift;	/* constant after start */
 	uint32		first_buffer;	/* constant after start */
 	uint32		num_buffers;	/* constant after start; > 0 */
-	uint32		node;			/* whose backends are at home here (index in
+	uint32		node;			/* home of this node's backends (index in
 								 * pgsweep_numa_topology); constant after
 								 * start */
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 4 * sizeof(uint32)];
@@ -69,10 +67,9 @@ StaticAssertDecl(sizeof(PgSweepPartition) == 2 * PG_CACHE_LINE_SIZE,
 
 /*
  * Read without barrier semantics, in one piece.  An aligned 64-bit load is
- * that on every 64-bit machine; pg_atomic_read_u64() knows it of some only, and
- * makes a compare-and-swap of it elsewhere (riscv64, s390x), which is the very
- * thing that must not happen at each allocation.  (compat.h refuses 32-bit
- * machines.)
+ * that on every 64-bit machine; pg_atomic_read_u64() uses it only on some,
+ * and a compare-and-swap elsewhere (riscv64, s390x), which must not happen at
+ * each allocation.  (compat.h refuses 32-bit machines.)
  */
 static inline uint64
 pgsweep_read_u64(const pg_atomic_uint64 *ptr)
@@ -94,9 +91,9 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 }
 
 /*
- * Where the hand is.  No barrier semantics.  Never smaller than what an
- * earlier read in program order returned (it only grows, and reads of one
- * location are coherent), hence neither is (pass, buffer).
+ * Position of the hand.  No barrier semantics.  Never smaller than an earlier
+ * read in program order returned, because it only grows and reads of one
+ * location are coherent.  The same holds for (pass, buffer).
  */
 static inline uint64
 pgsweep_hand_read(PgSweepPartition *part)

@@ -22,14 +22,14 @@ const PgSweepStrategyRoutine *const pgsweep_strategies[] = {
 };
 
 /*
- * In the background writer, the strategy that the present cycle began with.
- * A switch in the middle of a cycle must not change the answer: core's
- * BgBufferSync() would compare the position of one hand with another's.
- * -1 elsewhere.
+ * In the background writer, the strategy at the start of this cycle; -1
+ * elsewhere.  A switch in the middle of a cycle must not change the answer:
+ * core's BgBufferSync() would compare the position of one hand with
+ * another's.
  */
 static int	cycle_strategy = -1;
 
-/* Set while StrategySyncStart() is to give core's own answers */
+/* Set while StrategySyncStart() must give core's own answers */
 static bool ask_core_only = false;
 
 static BufferDesc *attach_and_get_victim(BufferAccessStrategy strategy,
@@ -42,9 +42,9 @@ active_strategy(void)
 }
 
 /*
- * The word is read once, so that one allocation is made by one strategy.  No
- * barrier: a backend that reads the old value makes one more allocation the
- * old way, and all ways keep the rules of the buffer header.
+ * The word is read once: one allocation is made by one strategy.  No barrier:
+ * a backend that reads the old value makes one more allocation by the old
+ * strategy, and all strategies keep the rules of the buffer header.
  */
 static BufferDesc *
 pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
@@ -68,8 +68,8 @@ pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 }
 
 /*
- * The first allocation of a process.  Apart, so that the others need no stack
- * frame.
+ * The first allocation of a process.  A function of its own, because the
+ * others then need no stack frame.
  */
 static pg_noinline BufferDesc *
 attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
@@ -80,7 +80,7 @@ attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 }
 
 /*
- * Our strategies need no freelist: a freed buffer has no usage count, so the
+ * Only "stock" needs the freelist.  A freed buffer has no usage count, so the
  * sweep takes it when it comes by (as in PostgreSQL 19, commit 2c78940527).
  */
 static bool
@@ -93,8 +93,8 @@ static bool
 pgsweep_have_free_buffer(bool core_answer)
 {
 	/*
-	 * Core's freelist tells about all free buffers only as long as core's way
-	 * has been the only one since the server started.
+	 * Core's freelist has all free buffers only while "stock" has been the
+	 * only strategy since the server started.
 	 */
 	if (pgsweep_read_u64(&PgSweepPool->active) ==
 		PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, PGSWEEP_STOCK))
@@ -103,9 +103,9 @@ pgsweep_have_free_buffer(bool core_answer)
 }
 
 /*
- * Allocations are added whatever strategy is active, so that none is lost
- * from pg_stat_bgwriter when it was made before a switch and is reported
- * after it.  (Those made by "stock" are in core's own count.)
+ * Allocations are added under any strategy: otherwise pg_stat_bgwriter would
+ * lose those made before a switch and reported after it.  (Core itself counts
+ * those of "stock".)
  */
 static int
 pgsweep_sync_start(int buf_id, uint32 *complete_passes, uint32 *num_buf_alloc)
@@ -184,8 +184,7 @@ const BufferReplacementRoutine pgsweep_replacement_routine = {
 };
 
 /*
- * How many ticks core's own hand has made since the server started (modulo
- * 2^32 passes).
+ * Ticks of core's own hand since the server started (modulo 2^32 passes).
  */
 uint64
 pgsweep_core_ticks(void)

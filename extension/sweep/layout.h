@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * layout.h
- *	  How many partitions, and where one ends and the next begins.
+ *	  The number of partitions, and their boundaries.
  *
- * A boundary lies where a page of memory ends, so that each page of the buffers
- * can be put on its partition's node: at a grid of one line every unit buffers,
- * the first after head buffers (the array need not begin at a page boundary).
+ * Boundaries are at ends of pages, because each page of the buffers is put on
+ * its partition's node.  They lie on a grid with one line every unit buffers,
+ * the first after head buffers: the array need not begin at a page boundary.
  * Sizes differ by at most one unit.
  *
- * Numbers only, so that test/sweep/test_sweep can try them all.
+ * Only arithmetic: test/sweep/test_sweep tries all cases.
  *
  * extension/sweep/layout.h
  *
@@ -20,31 +20,31 @@
 #include "sweep/balance.h"
 
 /*
- * CPUs that share a hand.  On 44 cores a node, four hands a node took the scans
- * of 64 clients from 2.8 to 4.1 times stock's throughput (Vondra, "Adding basic
- * NUMA awareness", 2025-08-04, 176 cores): 11 cores a hand.  Those hands moved by
- * one buffer a time; with leases a line moves less often, so this errs on the
- * side of many hands.
+ * CPUs that share a hand.  On 44 cores per node, four hands per node took the
+ * scans of 64 clients from 2.8 to 4.1 times stock's throughput (Vondra,
+ * "Adding basic NUMA awareness", 2025-08-04, 176 cores): 11 cores per hand.
+ * Those hands moved by one buffer at a time.  With leases a line moves less
+ * often, so this is rather too many hands than too few.
  */
 #define PGSWEEP_CPUS_PER_PARTITION	12
 
-/* At least so many, where the pool has room for them */
+/* At least this many, if the pool has room for them */
 #define PGSWEEP_MIN_PARTITIONS		4
 
 /*
- * Buffers of a partition, at least: the automatic number leaves each so many
- * that all its backends may have a handful pinned; who asks for a number may
- * go down to the smallest shared_buffers there are.
+ * Minimum of buffers in a partition.  With the automatic number, all backends
+ * of a partition can have a handful pinned.  A configured number is limited
+ * only by the smallest possible shared_buffers.
  */
 #define PGSWEEP_PARTITION_BUFFERS_AUTO	128
 #define PGSWEEP_PARTITION_BUFFERS_MIN	16
 
 /*
- * How many partitions for a pool.  configured is pg_sweep.partitions, 0 =
+ * The number of partitions for a pool. configured is pg_sweep.partitions, 0 =
  * automatic; cpus_per_node is that of the largest node.
  *
- * A multiple of the number of nodes, so that all have the same share, unless
- * the pool is too small even for one a node.
+ * A multiple of the number of nodes, to give all the same share, unless the
+ * pool is too small for one per node.
  */
 static inline uint32
 pgsweep_num_partitions_for(uint32 configured, uint32 nbuffers,
@@ -70,8 +70,8 @@ pgsweep_num_partitions_for(uint32 configured, uint32 nbuffers,
 }
 
 /*
- * The grid to use: unit if each partition gets several of it, else any buffer
- * will do as a boundary (and a page can have buffers of two partitions).
+ * The grid to use: unit if each partition gets several of it.  Otherwise any
+ * buffer can be a boundary, and a page can have buffers of two partitions.
  */
 #define PGSWEEP_UNITS_PER_PARTITION	4
 
@@ -85,10 +85,10 @@ pgsweep_layout_unit(uint32 nbuffers, uint32 nparts, uint32 unit)
  * Sizes of the partitions, in size[].  unit > 0; head < unit is the number of
  * buffers before the grid's first line; nparts <= nbuffers.
  *
- * Each partition gets the same number of units, the first the head and the last
- * the tail besides, and then what is left over goes, unit by unit, to
- * whichever is the smallest.  Since none of these steps makes the smallest
- * larger than one unit above another, sizes never differ by more.
+ * Each partition gets the same number of units, the first also the head and
+ * the last also the tail.  The rest goes, unit by unit, to the smallest
+ * partition.  No step makes the smallest more than one unit larger than
+ * another, so sizes never differ by more.
  */
 static inline void
 pgsweep_layout_sizes(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head,

@@ -4,9 +4,9 @@
  *	  A lease: consecutive tickets of a hand that one backend walks privately.
  *
  * One fetch-add on the hand takes the whole batch, so the hand's cache line
- * moves between CPUs once a batch instead of once a buffer (the idea of the
- * batched clock sweep: Mlodgenski and Burd, pgsql-hackers 2026).  That thread's
- * patch lets a backend keep its batch for ever; an idle one then replays it
+ * moves between CPUs once per batch instead of once per buffer (the batched
+ * clock sweep of Mlodgenski and Burd, pgsql-hackers 2026).  That thread's
+ * patch lets a backend keep its batch forever.  An idle one then replays it
  * laps later, and takes usage counts a second time in one pass.  So a lease
  * here expires:
  *
@@ -20,31 +20,31 @@
  * An expired lease is dropped, not replayed.
  *
  * Nor is it given back: its buffers are passed over until the hand comes by
- * again.  That must not hit the same buffers each time.  Were every process'
- * first lease a whole batch, processes that allocate little and exit (a
- * connection for each transaction, parallel workers) would use the first few
- * buffers of each batch, and since NBuffers is a multiple of most batch sizes,
- * always the same ones; the rest of the pool would hardly be replaced any more.
- * So leases start with one ticket and double up to the batch size: what a
- * process can drop is never more than what it has used.  One that is found
- * out of date starts over, because whoever is slower than a lap of the hand
- * would waste most of a large one, too.
+ * again.  That must not hit the same buffers each time.  Suppose each
+ * process' first lease were a whole batch.  Processes that allocate little
+ * and exit (a connection for each transaction, parallel workers) would use
+ * only the first buffers of each batch.  NBuffers is a multiple of most batch
+ * sizes, so these would always be the same buffers, and the rest of the pool
+ * would hardly be replaced.  So leases start with one ticket and double up to
+ * the batch size: a process never drops more than it has used.  A lease that
+ * was out of date starts over, because a process slower than a lap of the
+ * hand would waste most of a large one, too.
  *
- * Lapped or not can be read off the hand, but reading the hand at every
- * allocation would bring back the traffic that the batch saves.  How far it is
- * is published instead, eight times a lap, in a line that is otherwise only
- * read.  That tells for sure that a lease is not lapped until it is nearly a
- * lap old; only then does its holder look at the hand itself.
+ * The hand tells whether a lease is lapped, but reading it at every
+ * allocation would bring back the traffic that batches save.  Instead its
+ * position is published eight times per lap, in a line that is otherwise only
+ * read.  This proves that a lease is not lapped until it is nearly a lap old.
+ * Only then its holder looks at the hand itself.
  *
- * What remains is the race that every clock sweep has: a backend that loses its
- * CPU between its check and its look at the buffer, for a whole lap of the
- * hand, takes usage counts in the wrong pass: one from each buffer that it
- * looks at before it has its victim, the rest of the lease at most.  Core has
- * it between its fetch-add and its header lock.  It is harmless: whoever takes
- * a victim checks its state in the same atomic step that locks it.
+ * One race remains, as in every clock sweep.  A backend may lose its CPU
+ * between its check and its look at the buffer, for a whole lap of the hand.
+ * It then takes usage counts in the wrong pass: one from each buffer that it
+ * examines before it has its victim, at most the rest of the lease.  Core has
+ * the same race between its fetch-add and its header lock.  It is harmless,
+ * because a victim's state is checked in the same atomic step that locks it.
  *
- * Nothing here knows of processes or shared memory beyond the partition, so
- * that test/sweep/test_sweep can drive any interleaving of it.
+ * Nothing here knows processes, or shared memory beyond the partition:
+ * test/sweep/test_sweep drives any interleaving of it.
  *
  * extension/sweep/lease.h
  *
@@ -56,7 +56,7 @@
 #include "sweep/hand.h"
 
 /*
- * Written by its owner only; others may read it, torn, for a view.
+ * Written only by its owner.  Views may read it torn.
  */
 typedef struct PgSweepLease
 {
@@ -134,15 +134,15 @@ pgsweep_lease_take(PgSweepLease *lease, PgSweepPartition *part,
 	lease->safe_epoch = ((ticket + part->num_buffers) >> part->epoch_shift) - 1;
 
 	/*
-	 * Publish the epoch of the last ticket if we are the first to reach it. A
-	 * plain store: one that lost its CPU between the read and the store may
-	 * set the epoch back.  The next lease that anybody takes repairs that.
-	 * Until then, a lease lapped meanwhile may pass for valid: the harmless
-	 * case in the header comment, reached in another way.  It takes a stop of
-	 * most of a lap between two instructions, then a holder that comes back
-	 * from a longer one before any other backend takes a lease.  A
-	 * compare-and-swap would rule it out, at 8 atomic operations a lap, and
-	 * leave the one between check and use.
+	 * Publish the epoch of the last ticket if this lease is the first to
+	 * reach it.  With this plain store, a process that lost its CPU between
+	 * the read and the store may set the epoch back.  The next lease of any
+	 * process repairs that.  Until then a lapped lease may pass for valid:
+	 * the harmless race of the header comment, reached in another way.  It
+	 * takes a stop of most of a lap between two instructions, and then a
+	 * holder that returns from a longer one before any other backend takes a
+	 * lease.  A compare-and-swap would rule it out, at 8 atomic operations
+	 * per lap, but the race between check and use would remain.
 	 */
 	if (unlikely(pgsweep_read_u64(&part->epoch) < epoch))
 		pg_atomic_write_u64(&part->epoch, epoch);
@@ -152,9 +152,10 @@ pgsweep_lease_take(PgSweepLease *lease, PgSweepPartition *part,
  * Has the hand lapped what is left of the lease?  Ticket t is lapped once
  * ticket t + n has been given out, that is, once the hand is beyond t + n.
  *
- * No ticket of a later epoch than the published one has been given out (but
- * by those between their fetch-add and their store), so while that epoch ends
- * at or before t + n, the hand is not beyond it.  Otherwise look at the hand.
+ * No ticket of a later epoch than the published one has been given out,
+ * except by processes between their fetch-add and their store.  So while that
+ * epoch ends at or before t + n, the hand is not beyond it.  Otherwise look
+ * at the hand.
  */
 static inline bool
 pgsweep_lease_lapped(const PgSweepLease *lease)
@@ -168,9 +169,9 @@ pgsweep_lease_lapped(const PgSweepLease *lease)
 }
 
 /*
- * Has the lease a ticket, and is nothing of it out of date?  It is of this
- * partition, if it was taken under the present strategy at all.  A false answer
- * may be wrong; pgsweep_lease_expire() knows.
+ * Does the lease have a ticket, and is nothing of it out of date?  It is from
+ * this partition if it was taken under the present strategy.  False may be
+ * wrong; pgsweep_lease_expire() decides.
  */
 static inline bool
 pgsweep_lease_good(const PgSweepLease *lease, const PgSweepPartition *part,

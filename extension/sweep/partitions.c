@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * partitions.c
- *	  The partitions of the pool, and which of them a process is at home in.
+ *	  The partitions of the pool, and the home of a process.
  *
- * What is computed here never changes while the server runs.  The maps from
- * CPUs to partitions are made in the postmaster and inherited: they are only
- * read, so that their cache lines stay where they are needed.
+ * Nothing computed here changes while the server runs.  The maps from CPUs to
+ * partitions are made in the postmaster and inherited.  They are only read,
+ * so each CPU can keep their cache lines.
  *
  * IDENTIFICATION
  *	  extension/sweep/partitions.c
@@ -21,8 +21,8 @@
 #include "sweep/partitions.h"
 
 /*
- * Partitions first .. first + span - 1.  Where there are more partitions than
- * CPUs, a CPU is home to several, which its processes share out.
+ * Partitions first .. first + span - 1.  If there are more partitions than
+ * CPUs, a CPU has several, which are divided among its processes.
  */
 typedef struct PgSweepHomes
 {
@@ -35,7 +35,7 @@ static PgSweepHomes node_homes[PGSWEEP_NUMA_MAX_NODES];
 static uint8 nearest[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
 
 /*
- * How many partitions this pool is to have.  The same answer each time.
+ * The number of partitions of this pool.  The same answer each time.
  */
 uint32
 pgsweep_count_partitions(void)
@@ -49,10 +49,10 @@ pgsweep_count_partitions(void)
 }
 
 /*
- * Cut the pool where pages end.  With pages smaller than a buffer that is
- * everywhere, as far as the buffers are concerned, so look at their descriptors
- * instead.  With huge pages, look at the buffers: a huge page of descriptors
- * stands for 256 MB of them, and is too much to ask for.
+ * Cut the pool where pages end.  With pages smaller than a buffer, buffers
+ * end at pages everywhere, so descriptors decide.  With huge pages, buffers
+ * decide: a huge page of descriptors belongs to 256 MB of buffers, which
+ * would be too coarse.
  */
 static void
 cut_pool(uint32 *size)
@@ -86,9 +86,9 @@ partition_distance(uint32 a, uint32 b)
 }
 
 /*
- * Sort the partitions by their distance from one.  Those equally far keep the
- * order in which they follow it round the pool, so that not everybody's second
- * choice is the same.
+ * Sort the partitions by their distance from one.  Equally distant ones
+ * follow in the order of the pool, beginning after it, to give each home
+ * another second choice.
  */
 static void
 sort_by_distance(uint32 home)
@@ -112,7 +112,8 @@ sort_by_distance(uint32 home)
 }
 
 /*
- * The partitions of a node, and the nearest one's for a node that has none.
+ * The partitions of each node; a node without partitions gets the nearest
+ * one.
  */
 static void
 find_node_homes(void)
@@ -142,7 +143,7 @@ find_node_homes(void)
 }
 
 /*
- * Share out a node's partitions among its CPUs, neighbours to neighbours.
+ * Divide a node's partitions among its CPUs, neighbours to neighbours.
  */
 static void
 find_cpu_homes(void)
@@ -162,8 +163,8 @@ find_cpu_homes(void)
 }
 
 /*
- * Fill PgSweepPool->parts.  Called when shared memory is made, after core's part of
- * it; PgSweepPool->num_partitions is set.
+ * Fill PgSweepPool->parts.  Called when shared memory is created, after
+ * core's part; PgSweepPool->num_partitions is set.
  */
 void
 pgsweep_init_partitions(void)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partitions.h
- *	  The partitions of the pool, and which of them a process is at home in.
+ *	  The partitions of the pool, and the home of a process.
  *
  * extension/sweep/partitions.h
  *
@@ -16,14 +16,15 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * partitions.c: made once, when shared memory is; the topology is known.
+ * partitions.c: called once, when shared memory is created and the topology
+ * is known.
  */
 extern uint32 pgsweep_count_partitions(void);
 extern void pgsweep_init_partitions(void);
 
 /*
- * The partition that a process is at home in, by the CPU that it runs on now;
- * with emulated nodes, by its ProcNumber.
+ * The home of a process: by the CPU that it runs on now, or on emulated nodes
+ * by its ProcNumber.
  */
 extern uint32 pgsweep_home(ProcNumber procno);
 

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * plan.c
- *	  The background writer's part in the balance of partitions: count, plan,
+ *	  Plans the balance of partitions in the background writer: count, plan,
  *	  publish.
  *
- * All in here is called by the background writer, but where it says otherwise.
+ * Called only by the background writer, except where noted.
  *
  * IDENTIFICATION
  *	  extension/sweep/plan.c
@@ -20,8 +20,8 @@
 #include "utils/timestamp.h"
 
 /*
- * Evictions a second are averaged over about a minute: long enough for bursts,
- * short enough for somebody who watches.
+ * Evictions per second are averaged over about a minute: long enough for
+ * bursts, short enough for a user that watches.
  */
 #define PGSWEEP_EVICTION_SECONDS	60.0
 
@@ -38,7 +38,7 @@ identity(PgSweepFlowRow *row, uint32 partition)
 }
 
 /*
- * Each keeps its own.  Called when shared memory is made.
+ * Start with the identity.  Called when shared memory is created.
  */
 void
 pgsweep_init_plan(void)
@@ -52,9 +52,9 @@ pgsweep_init_plan(void)
 }
 
 /*
- * Let the moving average follow: an exponential one by time, since cycles are
- * not equally long.  It starts at zero with weight zero, and the weight says how
- * much of that zero is still in it.
+ * Update the moving average: exponential in time, because cycles differ in
+ * length.  It starts at zero with weight zero; the weight says how much of
+ * the average is from samples.
  */
 static void
 sample_rate(PgSweepEvictionRate *rate, uint64 evictions, double seconds)
@@ -94,10 +94,10 @@ sample_evictions(const PgSweepPartCounters *totals)
 }
 
 /*
- * For how many seconds a page can expect to stay, if it is not used again: the
- * time in which as many pages are evicted as the partition has buffers.  NaN if
- * none has been evicted for long.  evictions is the present count; what came
- * after the last sample counts, too.
+ * Seconds that an unused page can expect to stay: the time in which as many
+ * pages are evicted as the partition has buffers.  NaN without recent
+ * evictions. evictions is the present count, which includes those after the
+ * last sample.
  *
  * Called by any process, under PgSweep->lock.
  */
@@ -110,7 +110,7 @@ pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
 	if (seconds > 0)
 		sample_rate(&rate, evictions, seconds);
 
-	/* less than one page in ten averaging times is none */
+	/* less than one page in ten averaging times counts as none */
 	if (rate.weight <= 0 ||
 		rate.per_second / rate.weight < 0.1 / PGSWEEP_EVICTION_SECONDS)
 		return NAN;
@@ -118,7 +118,7 @@ pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
 }
 
 /*
- * Has the plan in shared memory to be changed for this one?
+ * Does this plan differ from the one in shared memory?
  */
 static bool
 plan_differs(const PgSweepFlowRow *rows)
@@ -136,7 +136,7 @@ plan_differs(const PgSweepFlowRow *rows)
 }
 
 /*
- * Make the plan that fits the requests, or the identity without balance.
+ * Make the plan for these requests, or the identity without balance.
  */
 static void
 make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
@@ -164,9 +164,9 @@ make_rows(const double *requests, bool balance, PgSweepFlowRow *rows)
 }
 
 /*
- * Publish it.  The lines that every lease reads are written only if they
- * change; the positions of the hands always, since from there on what partitions
- * give out is compared.
+ * Publish a plan.  The lines that every lease reads are written only if they
+ * change.  The positions of the hands are always written: hold_back()
+ * compares from there on.
  */
 static void
 publish(const PgSweepFlowRow *rows, bool balance)
@@ -178,7 +178,7 @@ publish(const PgSweepFlowRow *rows, bool balance)
 		uint64		hand = pgsweep_hand_read(&PgSweepPool->parts[i]);
 		uint64		moved = hand - plan->base_ticket[i];
 
-		/* half of what was, half of what is */
+		/* half of the old value, half of the new one */
 		if (allocations[i] > 0 && moved > allocations[i])
 			plan->ticks_per_victim[i] += (moved / (float) allocations[i] -
 										  plan->ticks_per_victim[i]) / 2;
@@ -195,7 +195,8 @@ publish(const PgSweepFlowRow *rows, bool balance)
 }
 
 /*
- * What was counted since the last call.  Returns the sum of requests.
+ * Count requests and allocations since the last call.  Returns the sum of
+ * requests since the last plan.
  */
 static uint64
 count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
@@ -219,11 +220,11 @@ count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
 }
 
 /*
- * One cycle.  A plan is made once enough requests have come since the last one
- * to tell something; under load that is each cycle.
+ * One cycle.  A plan is made as soon as there were enough requests since the
+ * last one; under load that is in each cycle.
  *
- * A new background writer begins with what has been counted by then: what its
- * predecessor did not see is not the load of one cycle.
+ * A new background writer starts from the present counts: those that its
+ * predecessor has not seen are not the load of one cycle.
  */
 void
 pgsweep_make_plan(void)

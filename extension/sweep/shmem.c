@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shmem.c
- *	  The shared memory of buffer replacement, when it is made.
+ *	  Creates the shared memory of buffer replacement.
  *
  * IDENTIFICATION
  *	  extension/sweep/shmem.c
@@ -21,8 +21,8 @@
 PgSweepPoolShared *PgSweepPool = NULL;
 
 /*
- * Where the slots' counters of partitions begin, and how far one slot's are from
- * the next one's.
+ * Offset of the slots' counters of partitions, and the distance from one
+ * slot's to the next one's.
  */
 static Size
 part_counters_offset(void)
@@ -30,7 +30,7 @@ part_counters_offset(void)
 	StaticAssertStmt(offsetof(PgSweepPoolShared, slots) % PG_CACHE_LINE_SIZE == 0,
 					 "slots do not begin at a cache line");
 	StaticAssertStmt(PGSWEEP_MAX_PARTITIONS <= PGSWEEP_NUMA_MAX_PARTS,
-					 "numa does not take so many parts");
+					 "numa does not take this many parts");
 	StaticAssertStmt(sizeof(PgSweepSlotPadded) % PG_CACHE_LINE_SIZE == 0,
 					 "slots do not end at a cache line");
 

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * slots.c
- *	  What a process has in its slot: when it takes the slot, and leaves it.
+ *	  A process takes its slot, and leaves it.
  *
- * The number of slots in use decides how large a lease may be, so both are
- * done under the mutex: the size in force always belongs to the number.  That
- * is twice in a process' life; the hot path only reads the size.
+ * The number of slots in use decides how large a lease may be, so both change
+ * under the mutex, and the size always fits the number.  That happens twice
+ * in a process' life; the hot path only reads the size.
  *
  * IDENTIFICATION
  *	  extension/sweep/slots.c
@@ -50,7 +50,7 @@ change_backends(int by, const uint32 *configured)
 		PgSweepPool->batch_configured = *configured;
 	batch = pgsweep_batch_size_in_force(PgSweepPool->batch_configured, PgSweepPool->nbackends);
 
-	/* its line is read at every allocation: do not write it for nothing */
+	/* its line is read at every allocation: write it only if needed */
 	if (batch != pg_atomic_read_u32(&PgSweepPool->batch))
 		pg_atomic_write_u32(&PgSweepPool->batch, batch);
 	SpinLockRelease(&PgSweepPool->mutex);
@@ -81,9 +81,9 @@ pgsweep_set_batch_configured(uint32 configured)
 /*
  * This process takes its slot, and with it a share of what may be leased.
  *
- * base is written without PgSweep->lock, which the caller may hold.  A reset at
- * the same moment writes the same values, since the counters do not move before
- * this is done.
+ * base is written without PgSweep->lock, which the caller may hold.  A reset
+ * at the same moment writes the same values, because the counters do not move
+ * before this ends.
  */
 void
 pgsweep_enter_slot(void)
@@ -94,7 +94,7 @@ pgsweep_enter_slot(void)
 	memset(&slot->lease, 0, sizeof(slot->lease));
 	slot->stock_active = 0;
 
-	/* another start than the slot's next process, however short-lived */
+	/* another start than the slot's next process */
 	slot->itinerary.draw += MyProcPid;
 
 	pgsweep_descriptors = BufferDescriptors;

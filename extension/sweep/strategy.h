@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * strategy.h
- *	  What a buffer replacement strategy is.
+ *	  The interface of buffer replacement strategies.
  *
  * To add one: write sweep/strategy_NAME.c with one const PgSweepStrategyRoutine,
  * and add a line to PGSWEEP_STRATEGIES (sweep.h).
@@ -26,35 +26,35 @@ typedef struct PgSweepStrategyRoutine
 	/* ---- required ---- */
 
 	/*
-	 * Where the hand is: buffer id in *hand, passes in *passes.  They never
-	 * go backwards.  Called without locks, in any process.  Must not
+	 * Position of the hand: buffer id in *hand, passes in *passes.  Never
+	 * goes back.  Called without locks, in any process.  Must not
 	 * ereport(ERROR).
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
-	/* ---- all of these but cycle, or none: NULL leaves everything to core ---- */
+	/* ---- all of these except cycle, or none: NULL leaves all to core ---- */
 
 	/*
-	 * Find a victim for the caller, whose slot it is; active is the word that
-	 * made this strategy the active one.  Returns it with the header lock
-	 * held and the state in *buf_state.  Counts in its own slot->counters[].
-	 * Raises "no unpinned buffers available" if that is true of the whole
-	 * pool, holding no lock.
+	 * Find a victim for the caller, the owner of slot. active is the word
+	 * that made this strategy the active one.  Returns it with the header
+	 * lock held and the state in *buf_state.  Counts in its own
+	 * slot->counters[].  Raises "no unpinned buffers available" if that holds
+	 * for the whole pool, and then holds no lock.
 	 */
 	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
 
 	/*
-	 * Called at the start of each cycle of the background writer, in that
-	 * process only, whatever bgwriter_lru_maxpages is.  NULL if there is
+	 * Called at the start of each cycle of the background writer, only in
+	 * that process, also with bgwriter_lru_maxpages = 0.  NULL if there is
 	 * nothing to do.  Must not ereport(ERROR).
 	 */
 	void		(*cycle) (void);
 
 	/*
-	 * One cycle of the background writer's LRU scan, in the background writer
-	 * only.  recent_alloc buffers were allocated since the last cycle (or
-	 * since the last strategy's).  fresh is true in the first cycle after a
-	 * switch: what was remembered of hand and cleaning point is out of date.
+	 * One cycle of the background writer's LRU scan, only in that process.
+	 * recent_alloc buffers were allocated since the last cycle (or since the
+	 * last strategy's).  fresh is true in the first cycle after a switch:
+	 * remembered positions of hand and cleaning point are out of date.
 	 * Writes at most max_pages (> 0) buffers; sets *wrote.  Returns true if
 	 * the writer may hibernate.  May ereport(ERROR).
 	 */
@@ -93,7 +93,7 @@ typedef struct PgSweepLruState
 	bool		idle;			/* nothing allocated and nothing to clean */
 } PgSweepLruState;
 
-/* Core's BgBufferSync() begins with a density of 10, too */
+/* As in core's BgBufferSync() */
 #define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
 
 extern void pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part,

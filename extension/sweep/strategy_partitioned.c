@@ -4,22 +4,21 @@
  *	  Strategy "partitioned": a hand for each part of the pool, taken in leases.
  *
  * After Vondra, "Adding basic NUMA awareness" (pgsql-hackers, 2025-26):
- * partitions that follow the NUMA nodes, and requests sent on from busy ones to
- * idle ones.  Different from it: partitions are walked in leases; a request is
- * an allocation, not a tick; the CPU is looked up once a lease; and a plan of
- * flows depends on the load alone (balance.h).
+ * partitions follow the NUMA nodes, and requests are sent on from busy ones
+ * to idle ones.  Differences: partitions are walked in leases; a request is
+ * an allocation, not a tick; the CPU is looked up once per lease; and the
+ * plan of flows depends only on the load (balance.h).
  *
- * Three rules choose the partition that a lease is taken from, each for a
- * different time scale:
+ * Three rules choose the partition of a lease, each for another time scale:
  *
  * - the plan, made by the background writer from the requests of the last
  *	 cycles: most leases come from home, the rest go where there is room;
- * - until there is a new plan, a partition that has given out many more buffers
- *	 than another since the last one lets that go first: a burst between two
- *	 cycles, or one busy backend while the background writer sleeps, gets the
- *	 whole pool, too;
- * - a walk that finds nothing but pins goes on to the next nearest partition,
- *	 and so on, lease by lease.
+ * - until the next plan, a partition that has given out many more buffers
+ *	 than another lets that one go first: so a burst between two cycles, or
+ *	 one busy backend while the background writer sleeps, still gets the whole
+ *	 pool;
+ * - a walk that finds only pins goes on to the next nearest partition, lease
+ *	 by lease.
  *
  * IDENTIFICATION
  *	  extension/sweep/strategy_partitioned.c
@@ -36,47 +35,48 @@
 
 /*
  * How many allocations more than another one a partition may make between two
- * plans: its number of buffers divided by this.  That much of it may be replaced
- * before its turn; so one backend that reads a table of nearly nine tenths of an
- * empty pool keeps all of it, whatever the background writer does.  Less would
- * hit partitions that are equally busy: their allocations come in bursts (a
- * query reads many pages), and each correction is a lease from afar.  With a
- * sixteenth, 15 % of an even load went to other nodes (128 MB, four nodes, 8000
- * allocations a second).
+ * plans: its number of buffers divided by this.  That part of it may be
+ * replaced before its turn.  So one backend that reads a table of nearly nine
+ * tenths of an empty pool keeps all of it, also while the background writer
+ * sleeps.  A smaller part would hit partitions that are equally busy: their
+ * allocations come in bursts (a query reads many pages), and each correction
+ * is a remote lease.  With a sixteenth, 15 % of an even load went to other
+ * nodes (128 MB, four nodes, 8000 allocations per second).
  */
 #define PGSWEEP_AHEAD_DIVISOR	8
 
 /*
- * Or if that is more, this part of all that it has given out, while the plan is
- * no older than this.  Where the pool goes round many times between two plans, an
- * eighth of a lap is nothing: partitions that are equally busy are as far apart
- * at any moment because one CPU has paused.  Twice what passes for an even load
- * (balance.h), and five times the usual bgwriter_delay: with an older plan, the
- * background writer sleeps, and nobody else corrects anything.
+ * Or, if that is more and the plan is fresh, this part of all its allocations
+ * since the plan.  If the pool goes round many times between two plans, an
+ * eighth of a lap is nothing: equally busy partitions differ by as much
+ * whenever a CPU pauses.  The part is twice the tolerance of an even load
+ * (balance.h).  A plan is fresh for five times the default bgwriter_delay: if
+ * it is older, the background writer sleeps, and only this rule corrects
+ * anything.
  */
 #define PGSWEEP_AHEAD_PART		(2 * PGSWEEP_BALANCE_TOLERANCE)
 #define PGSWEEP_FRESH_PLAN_MS	1000
 
 /*
- * So many pinned buffers in a row, and the next lease is taken elsewhere.  Few
- * enough not to matter when it happens, and more than the pins of one backend
- * that has just read ahead (io_combine_limit is 16 by default).
+ * After this many pinned buffers in a row, the next lease is taken elsewhere.
+ * Few enough not to cost much, and more than the pins of one backend that has
+ * just read ahead (io_combine_limit is 16 by default).
  */
 #define PGSWEEP_PINNED_RUN		32
 
 /*
- * Add to the counters of partitions what the lease that ends now has given:
- * allocations is the number that the process has made of all leases.
+ * Add the allocations of the lease that ends now to the counters of
+ * partitions. allocations is the process' number over all leases.
  *
- * By the lease and not by the allocation, which would cost each of them several
- * stores.  A reader in between would miss the lease or count it twice, and a
- * reset would remember that; so it looks at the version, and tries once more.
+ * Done once per lease, because per allocation it would cost several stores.
+ * A reader in between would miss the lease or count it twice, and a reset
+ * would remember that.  So it reads the version, and tries again.
  *
- * What would break it: a reader (read_slot() in stats.c) sees something of ours,
- * and the same even version before and after.  Before: then our last version
- * is visible to it, and so is all that we wrote before that.  After: then
- * none of what it has read was written after our first version, or that would
- * be visible, too.
+ * It would break if a reader (read_slot() in counts.c) saw a part of these
+ * stores and the same even version before and after.  If it sees the last
+ * version before reading, it also sees all stores before that.  If it sees
+ * the old version after reading, it has read none of the stores after the
+ * first version.
  */
 void
 pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
@@ -116,11 +116,11 @@ pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
 }
 
 /*
- * The partition that the plan sends this lease to.
+ * The partition that the plan chooses for this lease.
  *
- * Numbers are drawn by adding the golden section of the unit: any run of them
- * is spread as evenly as can be, so that the weights are kept even over a few
- * leases.  Nobody shares the sequence.
+ * Numbers are drawn by adding the golden section of the unit.  Any run of
+ * them is spread evenly, so even a few leases keep the weights.  Each process
+ * has its own sequence.
  */
 static inline uint32
 follow_plan(PgSweepItinerary *it, const PgSweepFlowRow *row)
@@ -140,12 +140,12 @@ follow_plan(PgSweepItinerary *it, const PgSweepFlowRow *row)
 }
 
 /*
- * How much of a partition has been given out since the last plan, by the way of
- * its hand.  1 is as many allocations as it has buffers.  (The difference is
- * signed because there may be a new plan between the two reads.)
+ * Allocations of a partition since the last plan, estimated from its hand,
+ * per buffer of the partition.  (The difference is signed because there may
+ * be a new plan between the two reads.)
  *
- * Allocations and not ticks: where pages are used much, the hand goes further
- * for each victim, and should.
+ * Allocations and not ticks: where pages are used often, the hand should go
+ * further for each victim.
  */
 static inline double
 given_out(uint32 partition)
@@ -158,9 +158,9 @@ given_out(uint32 partition)
 }
 
 /*
- * Has the hand moved on by at least an epoch since the last plan?  Until then it
- * is not far ahead, and nobody needs to look at another's hand.  Reads nothing
- * but lines that are seldom written.
+ * Has the hand moved by at least an epoch since the last plan?  If not, it is
+ * not far ahead, and no process needs to look at another hand.  Reads only
+ * lines that are seldom written.
  */
 static inline bool
 far_since_plan(uint32 partition)
@@ -172,10 +172,10 @@ far_since_plan(uint32 partition)
 }
 
 /*
- * Compare a partition with one other, another one each time, and take the lease
- * from that if this one has given out more.  One look at each of two is enough
- * to keep all of them together (the power of two choices), and is one line read
- * a lease, of those that the hand's owners write.
+ * Compare a partition with one other, each time another one, and choose that
+ * if this one has given out more.  Comparing two is enough to keep all of
+ * them together (the power of two choices), and reads one hand's line per
+ * lease.
  */
 static pg_noinline uint32
 hold_back(PgSweepItinerary *it, uint32 partition)
@@ -194,8 +194,8 @@ hold_back(PgSweepItinerary *it, uint32 partition)
 }
 
 /*
- * Which partition to take the next lease from.  pinned_run is the number of
- * pinned buffers that the present walk has just found in a row.
+ * Choose the partition of the next lease. pinned_run is the number of pinned
+ * buffers that the present walk has found in a row.
  */
 static PgSweepPartition *
 partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
@@ -205,7 +205,7 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 	uint32		home = pgsweep_home(MyProcNumber);
 	uint32		target;
 
-	/* the allocation under way belongs to the lease to be taken */
+	/* the allocation in progress belongs to the new lease */
 	pgsweep_note_lease(slot, slot->counters[PGSWEEP_PARTITIONED].allocations - 1);
 
 	target = follow_plan(it, &plan->rows[home]);
@@ -230,7 +230,7 @@ partitioned_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 }
 
 /*
- * All hands together, as if one had made all their ticks.
+ * The sum of all hands.
  */
 static void
 partitioned_position(int *hand, uint64 *passes)
@@ -244,11 +244,12 @@ partitioned_position(int *hand, uint64 *passes)
 }
 
 /*
- * One scan a partition.  They share the pages that may be written: equal parts
- * first, then what others have left over, so that a partition full of dirty
- * pages neither takes all nor is kept from using it.  Who begins changes, for the
- * last few pages.  What was allocated is counted by partition; the sum that the caller
- * knows includes other strategies' allocations of before a switch.
+ * One scan per partition.  They share the pages that may be written: equal
+ * parts first, then the unused rest of the others.  So a partition full of
+ * dirty pages neither takes all nor leaves any unused.  The first partition
+ * changes from cycle to cycle, because of the last few pages.  Allocations
+ * are counted by partition: recent_alloc includes other strategies'
+ * allocations from before a switch.
  */
 static bool
 partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
@@ -279,7 +280,7 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 	}
 	begin++;
 
-	/* rounds, until nobody wants more or the pages are used up */
+	/* rounds, until no partition wants more or the pages are used up */
 	for (uint32 left = n; left > 0 && *wrote < max_pages;)
 	{
 		int			share = Max((max_pages - *wrote) / (int) left, 1);

@@ -3,8 +3,8 @@
  * strategy_stock.c
  *	  Strategy "stock": core's own freelist and clock sweep.
  *
- * Every call is left to core.  It is here to be switched back to, and as the
- * baseline of every comparison on a running server.
+ * Leaves every call to core: the strategy to switch back to, and the baseline
+ * of comparisons on a running server.
  *
  * IDENTIFICATION
  *	  extension/sweep/strategy_stock.c

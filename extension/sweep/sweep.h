@@ -69,7 +69,7 @@ typedef enum PgSweepStrategyId
 	PGSWEEP_STRATEGIES(PGSWEEP_STRATEGY_ID)
 
 	/*
-	 * Not a strategy but a wish: one of the above, by what the machine is
+	 * Not a strategy but a wish: one of the above, chosen by the machine
 	 * (auto.c).  Only pg_sweep.strategy, pg_sweep_set_strategy() and
 	 * PgSweepPool->configured know it.
 	 */
@@ -80,22 +80,21 @@ typedef enum PgSweepStrategyId
 
 /*
  * The active strategy in one word: id in the low byte, and above it a
- * generation that each switch increments, so that a lease taken before is
- * known to be out of date even if the same strategy is active again.
+ * generation that each switch increments.  So an earlier lease is out of date
+ * even if the same strategy is active again.
  */
 #define PGSWEEP_ACTIVE(generation, id)	(((uint64) (generation) << 8) | (id))
-#define PGSWEEP_FIRST_GENERATION		1	/* so that zeroed memory is no
-											 * lease */
+#define PGSWEEP_FIRST_GENERATION		1	/* zeroed memory is no lease */
 #define PGSWEEP_ACTIVE_ID(active)		((PgSweepStrategyId) ((active) & 0xFF))
 #define PGSWEEP_ACTIVE_GENERATION(active)	((active) >> 8)
 
 /*
- * Event counts of one strategy; all of them only grow.  In a slot they are
- * written by the slot's owner only, without locked instructions.
+ * Event counts of one strategy, which only grow.  In a slot, only the owner
+ * writes them, without locked instructions.
  */
 typedef struct PgSweepCounters
 {
-	uint64		allocations;	/* victims asked for */
+	uint64		allocations;	/* victims requested */
 	uint64		failed;			/* of them, those that found none */
 	uint64		evictions;		/* of them, those whose buffer held a page */
 	uint64		usage_taken;	/* looks that took a usage count away */
@@ -107,8 +106,8 @@ typedef struct PgSweepCounters
 } PgSweepCounters;
 
 /*
- * Buffers looked at: each victim found was, and each look that found none is
- * counted for what it found instead.
+ * Buffers examined: those that became victims, and those counted for another
+ * result.
  */
 static inline uint64
 pgsweep_looked_at(const PgSweepCounters *c)
@@ -119,35 +118,34 @@ pgsweep_looked_at(const PgSweepCounters *c)
 #define PGSWEEP_NUM_COUNTERS	(sizeof(PgSweepCounters) / sizeof(uint64))
 
 /*
- * Event counts of one partition by one process, or of one partition by all.
- * Brought up to date when a lease ends; pgsweep_sum_partitions() adds what the
- * present lease has given.
+ * Event counts of one partition, by one process or by all.  Updated when a
+ * lease ends; pgsweep_sum_partitions() adds the present lease.
  */
 typedef struct PgSweepPartCounters
 {
-	uint64		requests;		/* by processes that were at home here */
+	uint64		requests;		/* by processes with this home */
 	uint64		redirected_out; /* of them, those served by another partition */
 	uint64		allocations;	/* victims found here */
-	uint64		redirected_in;	/* of them, for processes at home elsewhere */
+	uint64		redirected_in;	/* of them, for processes with another home */
 	uint64		local;			/* of allocations, by processes on its node */
 	uint64		evictions;		/* of allocations, the buffer held a page */
 } PgSweepPartCounters;
 
 /*
- * What a process remembers of "partitioned" between two leases.
+ * What a process remembers under "partitioned" between two leases.
  */
 typedef struct PgSweepItinerary
 {
 	uint32		draw;			/* for flows; low 16 bits are the last number */
 	uint32		look_round;		/* partition to be compared with next */
-	uint32		hops;			/* partitions that this walk has left, because
-								 * all that it found there was pinned */
+	uint32		hops;			/* partitions that this walk has left, having
+								 * found only pins */
 	uint32		home;			/* when the lease was taken */
 	uint32		target;			/* partition of the lease */
 	bool		noting;			/* home and target mean something */
 	uint32		version;		/* odd while pgsweep_note_lease() writes */
 
-	/* counters of "partitioned" that PgSweepPartCounters have already */
+	/* counters of "partitioned" that are already in PgSweepPartCounters */
 	uint64		noted_allocations;
 	uint64		noted_failed;
 	uint64		noted_evictions;
@@ -159,10 +157,10 @@ typedef struct PgSweepItinerary
  * last reset if that is newer: the difference is its own share.
  *
  * Everything but base is written by the owner only and read by others without
- * a lock: 64-bit values are written in one piece on every platform that the
- * server runs these strategies on, and a count that is one event late does not
- * matter.  base is written by the owner before it becomes PgSweep->owner, and by
- * a reset under PgSweep->lock; both write what the counters say.
+ * a lock: 64-bit values are written in one piece on every supported platform,
+ * and a count may be one event late.  base is written by the owner before it
+ * becomes PgSweep->owner, and by a reset under PgSweep->lock; both write what
+ * the counters say.
  */
 typedef struct PgSweepSlot
 {
@@ -189,10 +187,11 @@ typedef enum PgSweepSetBy
 } PgSweepSetBy;
 
 /*
- * The plan of "partitioned": where the requests of each partition go.  Written
- * by the background writer, under PgSweep->lock; read by every lease without a
- * lock.  A process that reads in the middle of a change takes one lease by a
- * mixture of two plans: any partition is a right place for a lease.
+ * The plan of "partitioned": where the requests of each partition go.
+ * Written by the background writer, under PgSweep->lock; read by every lease
+ * without a lock.  A process that reads in the middle of a change takes one
+ * lease by a mixture of two plans, which is harmless: any partition is right
+ * for a lease.
  */
 typedef struct PgSweepPlan
 {

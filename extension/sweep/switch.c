@@ -1,20 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * switch.c
- *	  Making another strategy the active one, under load.
+ *	  Switches the active strategy under load.
  *
- * One word in shared memory says which strategy is active; every allocation
- * reads it once.  Writing it is the switch: no backend is stopped or
- * signalled.  A backend in the middle of an allocation finishes it the old way,
- * which is safe because all strategies keep the rules of the buffer header.
- * The generation in the same word makes every lease of before out of date.
+ * One word in shared memory says which strategy is active, and every
+ * allocation reads it once.  Writing it is the switch: no backend is stopped
+ * or signalled.  A backend in the middle of an allocation finishes it by the
+ * old strategy, which is safe because all strategies keep the rules of the
+ * buffer header.  The generation in the same word makes every earlier lease
+ * out of date.
  *
- * Each strategy keeps its own hand and goes on from where it left it: usage
- * counts, which say what may go, belong to the buffers and not to a hand.
+ * Each strategy keeps its own hand and goes on from there.  Usage counts,
+ * which decide about victims, belong to the buffers and not to a hand.
  *
- * Two can switch: pg_sweep_set_strategy(), in any backend, and the background
- * writer when a reload has changed pg_sweep.strategy.  The later one wins; a
- * reload that does not change the parameter does not undo the function.
+ * Two callers switch: pg_sweep_set_strategy() in any backend, and the
+ * background writer when a reload has changed pg_sweep.strategy.  The later
+ * one wins.  A reload that does not change the parameter does not undo the
+ * function.
  *
  * IDENTIFICATION
  *	  extension/sweep/switch.c
@@ -30,9 +32,9 @@
 #include "utils/timestamp.h"
 
 /*
- * Make a strategy active, or the one that "auto" stands for.  Returns the one
- * that was.  If it is active already, nothing changes but the reason that "auto"
- * gives: not the generation, nor who is said to have set it.
+ * Make a strategy active, or the one that "auto" chooses.  Returns the one
+ * before.  If it is active already, only the reason of "auto" changes, but
+ * not generation, set_by and set_by_role.
  */
 PgSweepStrategyId
 pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
@@ -73,9 +75,9 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 	LWLockRelease(PgSweep->lock);
 
 	/*
-	 * Nobody takes from core's freelist from here on.  What would be left on
-	 * it would be in use when "stock" is switched back to, which would then
-	 * pop and discard it, buffer by buffer under the list's spinlock.
+	 * From here on no process takes buffers from core's freelist.  Otherwise
+	 * its buffers would be in use at the switch back to "stock", which would
+	 * then pop and discard them one by one under the list's spinlock.
 	 */
 	if (from == PGSWEEP_STOCK && to != PGSWEEP_STOCK)
 		StrategyEmptyFreelist();

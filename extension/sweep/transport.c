@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * transport.c
- *	  The transportation problem: which node's excess goes to which other's room.
+ *	  Solves the transportation problem: which node's excess goes to which
+ *	  room.
  *
- * The obvious way to do it, each node to the nearest room, is not the best: one
- * may take the room that another needed more, which then has to send far away.
- * So we solve the problem, by successive cheapest ways.  That is simple, and
- * fast enough for 64 nodes; with the few nodes that machines have it takes
- * microseconds.
+ * Sending from each node to the nearest room is not the best: one node may
+ * take room that another needed more, which then has to send far away.
+ * Successive cheapest ways solve the problem.  That is simple, fast enough
+ * for 64 nodes, and takes microseconds with the few nodes of real machines.
  *
  * Textbook names: min-cost flow by successive shortest paths (Ahuja, Magnanti,
  * Orlin, "Network Flows", 9.7), with Bellman and Ford's method for the paths.
@@ -34,12 +34,12 @@
  * sends there, which could send to another sink instead, and so on.  Going
  * back means to send less, and so makes the way shorter by the distance.
  *
- * This ends because no circle has a sum of distances below zero, as long as
- * all that was sent, was sent by cheapest ways.  One more for each step prefers,
- * among ways of the same distance, those of fewest steps.  As cheapest ways
- * never get shorter while we send, that bounds how many are needed for one
- * distance, whatever the amounts are, as in Edmonds and Karp's method.  In
- * practice about as many are needed as there are nodes.
+ * This ends because no circle has a negative sum of distances while all
+ * amounts were sent by cheapest ways.  Each step adds one, which prefers the
+ * way with fewest steps among ways of the same distance.  Cheapest ways never
+ * get shorter, so this bounds the number of ways for one distance for any
+ * amounts, as in Edmonds and Karp's method.  In practice about as many are
+ * needed as there are nodes.
  */
 static void
 find_ways(PgSweepTransport *tp)
@@ -82,7 +82,7 @@ find_ways(PgSweepTransport *tp)
 }
 
 /*
- * Send as much as possible by the way that leads to a sink.
+ * Send as much as possible by the way to a sink.
  */
 static void
 send_by_way(PgSweepTransport *tp, uint32 sink)

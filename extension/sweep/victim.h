@@ -4,11 +4,10 @@
  *	  One look at one buffer: in use, used of late, or a victim.
  *
  * Core locks the header of every buffer that the hand passes, pinned or not:
- * an atomic fetch-or and a store for each.  A plain read tells as much for
- * those that are in use, and one compare-and-swap does the rest: it takes one
- * usage count, or the header lock of the victim, and proves in the same step
- * that the buffer still is what the read said (PostgreSQL 19 arrived at one
- * CAS a look, too: commit 5e89985928).
+ * an atomic fetch-or and a store for each.  A plain read is enough for
+ * buffers in use.  Otherwise one compare-and-swap takes one usage count, or
+ * the header lock of the victim, and proves that the state is unchanged since
+ * the read (PostgreSQL 19 also needs one CAS per look: commit 5e89985928).
  *
  * The rule of buf_internals.h is kept: without the header lock, state changes
  * only by compare-and-swap from a value without BM_LOCKED.
@@ -27,7 +26,7 @@ typedef enum PgSweepLook
 	PGSWEEP_LOOK_VICTIM,		/* header locked; *buf_state is set */
 	PGSWEEP_LOOK_USED,			/* took one usage count */
 	PGSWEEP_LOOK_PINNED,		/* pinned, or its header locked by another */
-	PGSWEEP_LOOK_RACED			/* it changed meanwhile: in use this moment */
+	PGSWEEP_LOOK_RACED			/* it changed meanwhile: in use */
 } PgSweepLook;
 
 /*
@@ -50,8 +49,8 @@ pgsweep_state_has_page(uint32 state)
 }
 
 /*
- * Lock the header of a buffer whose state was old_state, a free one's, if it
- * still is.  Full barrier.
+ * Lock the header of a free buffer whose state was old_state, if it still is.
+ * Full barrier.
  */
 static inline bool
 pgsweep_lock_victim(BufferDesc *buf, uint32 old_state, uint32 *buf_state)
@@ -67,7 +66,7 @@ pgsweep_lock_victim(BufferDesc *buf, uint32 old_state, uint32 *buf_state)
 
 /*
  * Never waits.  A buffer that changes between the read and the CAS is left
- * alone: somebody is using it this moment, and it will come round again.
+ * alone: another process is using it, and it will come round again.
  *
  * Full barrier for PGSWEEP_LOOK_VICTIM (it takes a lock), none otherwise.
  */
@@ -93,8 +92,8 @@ pgsweep_look(BufferDesc *buf, uint32 *buf_state)
 }
 
 /*
- * The same with the header lock taken whatever it costs, for the last round
- * before "no unpinned buffers available", where a guess will not do.
+ * The same under the header lock, for the last round before "no unpinned
+ * buffers available", which must be certain.
  */
 static inline PgSweepLook
 pgsweep_look_locked(BufferDesc *buf, uint32 *buf_state)

@@ -43,7 +43,7 @@ put_counters(PgSweepRow *row, const PgSweepCounters *c)
 /*
  * pg_sweep_set_strategy(text) returns text
  *
- * Not transactional: what it did stays done if the transaction aborts.
+ * Not transactional: a rollback does not undo it.
  */
 Datum
 pg_sweep_set_strategy(PG_FUNCTION_ARGS)
@@ -150,8 +150,8 @@ pgsweep_put_status(PgSweepRow *row)
 }
 
 /*
- * Behind view pg_sweep_strategies; one row per strategy, none where pg_sweep
- * can do nothing.
+ * Behind view pg_sweep_strategies: one row per strategy, none if pg_sweep
+ * cannot work on this server.
  */
 Datum
 pg_sweep_get_strategies(PG_FUNCTION_ARGS)
@@ -184,7 +184,7 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 		put_int8(&row, stats[i].passes);
 		if (i == PGSWEEP_STOCK)
 		{
-			/* core does not count what it looked at for */
+			/* core does not count the results of its looks */
 			put_int8(&row, c->allocations);
 			put_null(&row);
 			put_null(&row);
@@ -202,12 +202,12 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 }
 
 /*
- * What one process has counted since it began or since the last reset.
- * Returns false if its slot is not that process' (any more).
+ * The counters of one process since it started or since the last reset.
+ * Returns false if the slot does not belong to it (any more).
  *
- * base is read before the counters, so that no difference is negative: a
- * reset, which moves base, is kept out by the lock, and a new owner of the slot
- * shows by its pid.
+ * base is read before the counters, so no difference is negative: the lock
+ * keeps out a reset, which moves base, and the pid shows a new owner of the
+ * slot.
  */
 static bool
 read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
@@ -230,7 +230,7 @@ read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
 		pgsweep_add_counters(sum, &slot->counters[s], 1);
 	}
 
-	/* what its owner will drop at the next use is as good as dropped */
+	/* count what its owner will drop at the next use as dropped */
 	lease_active = slot->lease.active;
 	*lease_left = lease_active == pgsweep_read_u64(&PgSweepPool->active) ?
 		Min(slot->lease.left, batch) : 0;
@@ -243,8 +243,8 @@ read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
 }
 
 /*
- * Where a process was at home when it took its last lease.  NULL unless it
- * allocates by "partitioned".
+ * The home of a process at its last lease.  NULL unless it allocates by
+ * "partitioned".
  */
 static void
 put_home(PgSweepRow *row, const PgSweepSlot *slot, PgSweepStrategyId last_strategy)
@@ -262,7 +262,7 @@ put_home(PgSweepRow *row, const PgSweepSlot *slot, PgSweepStrategyId last_strate
 }
 
 /*
- * Behind view pg_sweep_backends; one row per process that has allocated.
+ * Behind view pg_sweep_backends: one row per process that has allocated.
  */
 Datum
 pg_sweep_get_backends(PG_FUNCTION_ARGS)

@@ -3,8 +3,8 @@
  * views_partitions.c
  *	  SQL functions that show partitions, NUMA nodes and the balance of both.
  *
- * They show what is in shared memory.  What asks the kernel is in numa/views.c.
- * Without pg_sweep in the server they return no rows.
+ * They show shared memory; numa/views.c asks the kernel.  Without pg_sweep in
+ * the server they return no rows.
  *
  * IDENTIFICATION
  *	  extension/sweep/views_partitions.c
@@ -56,7 +56,7 @@ distance_between(uint32 a, uint32 b)
 }
 
 /*
- * Behind view pg_sweep_partitions; one row per partition.
+ * Behind view pg_sweep_partitions: one row per partition.
  */
 Datum
 pg_sweep_get_partitions(PG_FUNCTION_ARGS)
@@ -109,7 +109,7 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 }
 
 /*
- * One node of pg_sweep_nodes: what its partitions have counted.
+ * One node of pg_sweep_nodes: sums over its partitions.
  */
 static void
 put_node(PgSweepRow *row, uint32 node, const PgSweepPartCounters *since)
@@ -150,7 +150,7 @@ put_node(PgSweepRow *row, uint32 node, const PgSweepPartCounters *since)
 }
 
 /*
- * Behind view pg_sweep_nodes; one row per node.
+ * Behind view pg_sweep_nodes: one row per node.
  */
 Datum
 pg_sweep_get_nodes(PG_FUNCTION_ARGS)
@@ -177,8 +177,8 @@ pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 }
 
 /*
- * Behind view pg_sweep_flows; one row per partition and each that takes
- * some of its requests.
+ * Behind view pg_sweep_flows: one row for each partition and each other one
+ * that serves some of its requests.
  */
 Datum
 pg_sweep_get_flows(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * walk.c
- *	  Walking leases until there is a victim.
+ *	  Walks leases until it finds a victim.
  *
  * IDENTIFICATION
  *	  extension/sweep/walk.c
@@ -15,15 +15,16 @@
 #include "sweep/walk.h"
 
 /*
- * As many looks as there are buffers in the pool found nothing but pins.  That
- * does not mean that all are pinned: the walk shares the tickets with other
- * backends, which may have taken every unpinned buffer's, and partitions may
- * have been looked at more than once.  So look at each buffer of the pool once,
- * outside the common order and with the header lock, before giving up.  From
- * where the walk is, so that not all who come here lock the same buffers.
+ * The walk has examined as many buffers as the pool has, and found only pins.
+ * That does not mean that all are pinned: other backends may have taken the
+ * tickets of every unpinned buffer, and partitions may have been visited more
+ * than once.  So examine each buffer of the pool once, outside the common
+ * order and under the header lock, before giving up.  Start where the walk
+ * is, because processes that come here together should lock different
+ * buffers.
  *
- * Returns a victim, or NULL if a usage count was taken, so that walking on
- * makes sense.
+ * Returns a victim, or NULL if it took a usage count: then walking on makes
+ * sense.
  */
 static pg_noinline BufferDesc *
 last_round(uint32 start, PgSweepCounters *count, uint32 *buf_state)
@@ -58,9 +59,9 @@ last_round(uint32 start, PgSweepCounters *count, uint32 *buf_state)
 }
 
 /*
- * A lease of a partition much smaller than the pool is smaller, too: an eighth
- * of it at most.  (Several backends' can be more than that together, where all
- * of them are at home in one partition; those that are lapped expire.)
+ * Take a lease of at most an eighth of the partition.  (The leases of several
+ * backends with one home can be more than that together; those that are
+ * lapped expire.)
  */
 static inline void
 take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
@@ -70,12 +71,11 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 }
 
 /*
- * The whole walk: drop the lease if it is out of date, take another when it is
- * used up, look at one buffer after the other.
+ * The whole walk: drop the lease if it is out of date, take another one when
+ * it is used up, examine one buffer after the other.
  *
- * Works on a copy of the lease, because the compiler must store everything
- * that is in shared memory before each of the atomic operations, and load it
- * again after.
+ * Works on a copy of the lease: the compiler must store everything in shared
+ * memory before each atomic operation, and load it again after.
  */
 BufferDesc *
 pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * walk.h
- *	  Walking leases over a partition: the common case, in line.
+ *	  Walks leases over a partition: the common case, inlined.
  *
- * Touches, per allocation: the read-mostly lines of PgSweepShared and of the
- * partition, the caller's own slot, and the descriptors looked at.  The hand's
- * line only when the lease is used up, or nearly a lap old.
+ * An allocation touches the read-mostly lines of PgSweepShared and of the
+ * partition, the caller's own slot, and the descriptors that it examines.  It
+ * touches the hand's line only if the lease is used up or nearly a lap old.
  *
- * An allocation takes about 15 ns, of which one compare-and-swap is half.  It
- * waits for all stores before it to reach the cache, and nothing after it is
- * loaded before it is done; so every instruction of the rest counts, four to a
- * cycle.  That is why arguments keep their places from one function to the
- * next, and why counters are derived from each other where they can be.
+ * An allocation takes about 15 ns, and one compare-and-swap is half of that.
+ * It waits until all earlier stores have reached the cache, and later loads
+ * wait for it.  So every other instruction counts, four per cycle.  For that
+ * reason arguments keep their registers from one function to the next, and
+ * counters are derived from each other where possible.
  *
  * extension/sweep/walk.h
  *
@@ -24,9 +24,8 @@
 #include "sweep/victim.h"
 
 /*
- * Which partition shall this process' next lease be taken from?  pinned_run is
- * the number of buffers that its present walk has found pinned since it last
- * found any other.
+ * Choose the partition of this process' next lease. pinned_run is the number
+ * of buffers that its present walk has found pinned in a row.
  */
 typedef PgSweepPartition *(*PgSweepChoosePartition) (PgSweepSlot *slot,
 													 uint32 pinned_run);
@@ -36,16 +35,16 @@ extern BufferDesc *pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 
 								   PgSweepChoosePartition choose);
 
 /*
- * How many descriptors ahead a lease's next ones are fetched, for writing: the
- * line of a descriptor was last written by the process that had the buffer
- * before, and a compare-and-swap has to wait for it.  With two processes on two
- * cores, and three looks an allocation, 4 ahead saves 15 to 20 % of the time, 2
- * the same, 8 nothing any more (bench/alloc; usage 2, two processes).
+ * How many descriptors ahead are prefetched for writing.  The line of a
+ * descriptor was last written by another process, and the compare-and-swap
+ * has to wait for it.  With two processes on two cores and three looks per
+ * allocation, 4 or 2 ahead save 15 to 20 % of the time, 8 nothing (bench
+ * alloc; usage 2).
  */
 #define PGSWEEP_PREFETCH_AHEAD	4
 
 /*
- * Never beyond the lease: what comes after it belongs to another backend's.
+ * Never beyond the lease: the next descriptors belong to another backend's.
  */
 static inline void
 pgsweep_prefetch_descriptor(const BufferDesc *buf, uint32 left)
@@ -55,8 +54,8 @@ pgsweep_prefetch_descriptor(const BufferDesc *buf, uint32 left)
 }
 
 /*
- * GetBufferDescriptor(), by a copy of the array's address that is this
- * library's own: one load less on that chain.
+ * GetBufferDescriptor() with this library's own copy of the array's address,
+ * which saves one load.
  */
 static inline BufferDesc *
 pgsweep_descriptor(uint32 id)
@@ -65,13 +64,13 @@ pgsweep_descriptor(uint32 id)
 }
 
 /*
- * Find a victim for a strategy's get_victim, whose contract is in strategy.h; id is
- * the strategy's own.  part is the partition of the lease, if that has tickets
- * left, else anything.
+ * Find a victim for a strategy's get_victim, whose contract is in strategy.h;
+ * id is the strategy's own.  part is the partition of the lease if that has
+ * tickets left, and otherwise ignored.
  *
- * Most often the lease is good and its next buffer is a victim.  That case is
+ * Mostly the lease is good and its next buffer is a victim.  That case is
  * done here, in one look.  All others are left to pgsweep_walk_on(), with
- * nothing changed but a lost race.
+ * nothing changed but a count of lost races.
  */
 static inline BufferDesc *
 pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,

@@ -109,7 +109,7 @@ is(query($allowed), $cpus, 'spread: with one node, backends run where they may')
 $node->stop;
 
 $log = start_with({ numa_placement => 'partition', numa_debug_nodes => 2 });
-like($log, qr/has no effect: the NUMA nodes are not real/, 'emulated nodes: nothing is placed');
+like($log, qr/has no effect: the NUMA nodes are emulated/, 'emulated nodes: nothing is placed');
 SKIP:
 {
 	skip 'this machine has one CPU', 6 if $cpus =~ /^\d+$/;

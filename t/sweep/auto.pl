@@ -49,7 +49,7 @@ my $here =
 is(auto(), "auto|$here", 'auto on this machine, and why');
 
 configure(shared_buffers => 2048, 'pg_sweep.numa_debug_nodes' => 4);
-my $four = 'partitioned|partitioned: 4 NUMA nodes (not real)';
+my $four = 'partitioned|partitioned: 4 NUMA nodes (emulated)';
 is(auto(), "auto|$four", 'auto with four nodes, and why');
 
 # Once more, by the function and by a reload
