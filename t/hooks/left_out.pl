@@ -91,82 +91,80 @@ sub finish
 	return;
 }
 
-# ---- lwlock-wait-hooks ----
+# ---- patches without which the rest works ----
 
-my $patch = 'lwlock-wait-hooks';
-my $missing = "The server lacks the core patch \"$patch\".";
-my $node = start_without($patch, "pg_sweep.lwlock_policy = spin\npg_sweep.strategy = batched\n", 'LWLockWait');
-like(
-	slurp_file($node->logfile),
-	qr/WARNING:  invalid value for parameter "pg_sweep\.lwlock_policy": "spin"\n.*DETAIL:  \Q$missing\E/,
-	"without $patch: the parameter in the file is refused, naming it");
-is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_policy IS NULL FROM pg_sweep_status'),
-	"ok|$missing|batched|t",
-	"without $patch: the rest is active");
-my $sum = churn($node);
-cmp_ok(counter($node, 'batched', 'allocations'), '>', 1000, "without $patch: and works");
-refused_with($node, "SELECT pg_sweep_set_lwlock_policy('$_')", qr/the server lacks the core patch "\Q$patch\E"/, "$_")
-  foreach ('stock', 'lockless');
-is($node->safe_psql('postgres', "SELECT count(*) FROM $_"), 0, "without $patch: $_ is empty")
-  foreach ('pg_sweep_lwlock_waits', 'pg_sweep_lwlock_policies');
-$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
-finish($node, $patch, qr/the server lacks the core patch/);
+# in_file: a parameter in the file that is refused, as the log has it; column: a
+# column of pg_sweep_status, and its value; empty: views without rows; refused:
+# statements, and the error
+my @cases = (
+	{
+		patch => 'lwlock-wait-hooks',
+		symbols => ['LWLockWait'],
+		conf => 'pg_sweep.lwlock_policy = spin',
+		in_file => '"pg_sweep.lwlock_policy": "spin"',
+		column => [ 'lwlock_policy IS NULL', 't' ],
+		empty => [qw(pg_sweep_lwlock_waits pg_sweep_lwlock_policies)],
+		refused => [ map { "SELECT pg_sweep_set_lwlock_policy('$_')" } 'stock', 'lockless' ],
+		error => 'the server lacks the core patch "lwlock-wait-hooks"',
+	},
+	{
+		patch => 'numa-placement-hooks',
+		symbols => ['ProcPlacement'],
+		conf => 'pg_sweep.lwlock_policy = lockless_spin',
+		column => [ 'lwlock_policy', 'lockless_spin' ],
+		refused => [
+			map { "ALTER SYSTEM SET pg_sweep.$_" } "numa_affinity = 'spread'", 'numa_local_memory = on'
+		],
+	},
+	{
+		patch => 'pins-private-refcount',
+		symbols => [qw(GetPrivateRefCountInfo MovePrivateRefCountHead PrivateRefCountHeadSize)],
+		conf => 'pg_sweep.lwlock_policy = lockless',
+		column => [ 'lwlock_policy', 'lockless' ],
+		empty => ['pg_sweep_pins'],
+	},
+	{
+		patch => 'ring-flush-hooks',
+		symbols => [qw(GetAccessStrategyRing PinBufferToWrite RingFlush)],
+		conf => 'pg_sweep.ring_eager_flush = on',
+		in_file => '"pg_sweep.ring_eager_flush": 1',
+		column => [ 'ring_eager_flush IS NULL', 't' ],
+		empty => ['pg_sweep_ring'],
+		refused => ['SET pg_sweep.ring_eager_flush = on'],
+	});
 
-# ---- numa-placement-hooks ----
+# of the tables of churn_setup(): 25 with 800 rows each
+my $sum = 25 * (800 * 801 / 2 + 800 * 900);
+foreach my $case (@cases)
+{
+	my ($patch, $in_file) = @$case{ 'patch', 'in_file' };
+	my ($column, $value) = @{ $case->{column} };
+	my $missing = "The server lacks the core patch \"$patch\".";
+	my $node = start_without($patch, "$case->{conf}\npg_sweep.strategy = batched\n", @{ $case->{symbols} });
 
-$patch = 'numa-placement-hooks';
-$missing = "The server lacks the core patch \"$patch\".";
-$node = start_without($patch, "pg_sweep.lwlock_policy = lockless_spin\npg_sweep.strategy = batched\n", 'ProcPlacement');
-is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_policy FROM pg_sweep_status'),
-	"ok|$missing|batched|lockless_spin",
-	"without $patch: the rest is active");
-is(churn($node), $sum, "without $patch: and works");
-refused_with($node, "ALTER SYSTEM SET $_", qr/DETAIL:  \Q$missing\E/, $_)
-  foreach ("pg_sweep.numa_affinity = 'spread'", 'pg_sweep.numa_local_memory = on');
-finish($node, $patch, qr/invalid value for parameter/);
-
-# ---- pins-private-refcount ----
-
-$patch = 'pins-private-refcount';
-$missing = "The server lacks the core patch \"$patch\".";
-$node = start_without(
-	$patch,
-	"pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
-	qw(GetPrivateRefCountInfo MovePrivateRefCountHead PrivateRefCountHeadSize));
-is( $node->safe_psql('postgres', 'SELECT state, note, strategy, lwlock_policy FROM pg_sweep_status'),
-	"ok|$missing|batched|lockless",
-	"without $patch: the rest is active, and what is missing is named");
-is(churn($node), $sum, "without $patch: and works");
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins'), 0, "without $patch: pg_sweep_pins is empty");
-finish($node, $patch);
-
-# ---- ring-flush-hooks ----
-
-$patch = 'ring-flush-hooks';
-$missing = "The server lacks the core patch \"$patch\".";
-$node = start_without(
-	$patch,
-	"pg_sweep.ring_eager_flush = on\npg_sweep.strategy = batched\n",
-	qw(GetAccessStrategyRing PinBufferToWrite RingFlush));
-like(
-	slurp_file($node->logfile),
-	qr/WARNING:  invalid value for parameter "pg_sweep\.ring_eager_flush": 1\n.*DETAIL:  \Q$missing\E/,
-	"without $patch: the parameter in the file is refused, naming it");
-is( $node->safe_psql('postgres', 'SELECT state, note, strategy, ring_eager_flush IS NULL FROM pg_sweep_status'),
-	"ok|$missing|batched|t",
-	"without $patch: the rest is active, and what is missing is named");
-is(churn($node), $sum, "without $patch: and works");
-refused_with($node, 'SET pg_sweep.ring_eager_flush = on', qr/DETAIL:  \Q$missing\E/, 'ring_eager_flush');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_ring'),
-	0, "without $patch: pg_sweep_ring is empty");
-$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
-finish($node, $patch, qr/invalid value for parameter/);
+	like(
+		slurp_file($node->logfile),
+		qr/WARNING:  invalid value for parameter \Q$in_file\E\n.*DETAIL:  \Q$missing\E/,
+		"without $patch: the parameter in the file is refused, naming it")
+	  if defined $in_file;
+	is( $node->safe_psql('postgres', "SELECT state, note, strategy, $column FROM pg_sweep_status"),
+		"ok|$missing|batched|$value",
+		"without $patch: the rest is active, and the missing patch is named");
+	is(churn($node), $sum, "without $patch: the data are right");
+	cmp_ok(counter($node, 'batched', 'allocations'), '>', 1000, "without $patch: batched allocates");
+	my $error = $case->{error} // "DETAIL:  \Q$missing\E";
+	refused_with($node, $_, qr/$error/, $_) foreach @{ $case->{refused} // [] };
+	is($node->safe_psql('postgres', "SELECT count(*) FROM $_"), 0, "without $patch: $_ is empty")
+	  foreach @{ $case->{empty} // [] };
+	$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
+	finish($node, $patch, qr/invalid value for parameter|the server lacks the core patch/);
+}
 
 # ---- sweep-replacement-hooks ----
 
-$patch = 'sweep-replacement-hooks';
-$missing = "The server lacks the core patch \"$patch\"; apply core-hooks to its source and build it again.";
-$node = start_without($patch, "pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
+my $patch = 'sweep-replacement-hooks';
+my $missing = "The server lacks the core patch \"$patch\"; apply core-hooks to its source and build it again.";
+my $node = start_without($patch, "pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
 	qw(SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer));
 like(
 	slurp_file($node->logfile),

@@ -4,9 +4,8 @@
 \echo Use "CREATE EXTENSION measure_sweep" to load this file. \quit
 
 -- Allocates until max_allocations or duration_ms is reached, whichever is
--- first; at least one of them must be given. With start_at the loop begins at
--- that moment, so that several sessions allocate truly at once;
--- started_late_ns says by how much it was missed.
+-- first; at least one of them must be given. With start_at, the loops of several
+-- sessions begin at the same moment; started_late_ns is the delay.
 CREATE FUNCTION measure_sweep_run(usage int4,
 								max_allocations int8 DEFAULT NULL,
 								duration_ms int4 DEFAULT NULL,
@@ -17,7 +16,7 @@ CREATE FUNCTION measure_sweep_run(usage int4,
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE;
 
--- Exactly so many allocations and nothing else: no clock, no check for
+-- This number of allocations and nothing else: no clock, no check for
 -- interrupts. For counting instructions and atomics.
 CREATE FUNCTION measure_sweep_exact(allocations int8, usage int4)
 RETURNS void
@@ -36,30 +35,27 @@ RETURNS int8
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
--- Holds the spinlock of core's freelist for so many milliseconds, to see who waits
--- for it. size is that of 'Buffer Strategy Status' in pg_shmem_allocations.
+-- Holds the spinlock of core's freelist for hold_ms milliseconds, to see which
+-- processes wait for it. size is that of 'Buffer Strategy Status' in
+-- pg_shmem_allocations.
 CREATE FUNCTION measure_sweep_hold_freelist_lock(size int8, hold_ms int4)
 RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
--- Allocates, and returns which buffers these were (int4, from 0, one after the
--- other as in memory) and, as it was before, what a simulation has to start from:
--- the pieces of shared memory named, with their sizes as pg_shmem_allocations tells
--- them. usage -1 gives buffers back with usage counts from 0 to 5 in turn, spread by
--- a hash. pin_every > 1: each buffer whose number is a multiple of it is pinned
--- meanwhile. With step, also the registers before each instruction of the loop, and
--- what is mapped where. Only where no other session runs.
-CREATE FUNCTION measure_record(allocations int8,
+-- Allocates, and returns the buffers (int4, from 0, one after the other as in
+-- memory) and the state before from which a simulation starts: the named pieces
+-- of shared memory, with their sizes in pg_shmem_allocations. usage -1 gives
+-- buffers back with usage counts from 0 to 5, spread by a hash. With pin_every > 1,
+-- each buffer whose number is a multiple of it is pinned meanwhile. Only for a
+-- server without other sessions.
+CREATE FUNCTION measure_sweep_record(allocations int8,
 								   usage int4,
 								   pieces text[],
 								   sizes int8[],
 								   pin_every int4 DEFAULT 0,
-								   step bool DEFAULT false,
 								   OUT start bytea,
-								   OUT victims bytea,
-								   OUT steps bytea,
-								   OUT maps text)
+								   OUT victims bytea)
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT;
 
@@ -68,4 +64,4 @@ REVOKE ALL ON FUNCTION measure_sweep_exact(int8, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_preset(int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_drain_freelist() FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_hold_freelist_lock(int8, int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION measure_record(int8, int4, text[], int8[], int4, bool) FROM PUBLIC;
+REVOKE ALL ON FUNCTION measure_sweep_record(int8, int4, text[], int8[], int4) FROM PUBLIC;

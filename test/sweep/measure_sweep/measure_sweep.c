@@ -3,30 +3,29 @@
  * measure_sweep.c
  *	  Allocates buffer victims in a loop inside the server.
  *
- * A test-only extension: it measures, and counts, what one call of
- * StrategyGetBuffer() costs, with nothing around it.  It uses nothing but
- * core's own functions, so that it works on any PostgreSQL 18, patched or not,
- * and the same source measures both.
+ * A test-only extension that measures the cost of one call of StrategyGetBuffer().
+ * It uses only core's own functions, so the same source measures any PostgreSQL
+ * 18, patched or not.
  *
  * What a loop turn does, and why it is harmless
  * ---------------------------------------------
  * StrategyGetBuffer() returns an unpinned buffer with its header locked and a
  * usage count of 0.  A real caller would pin it, write it out if dirty, and
- * give it to another page.  We only give it back: we write the state word that
- * we were handed, with another usage count, and that releases the header lock.
+ * give it to another page.  The loop only gives it back: it writes the state word
+ * that it got, with another usage count, which releases the header lock.
  *
  * - The buffer is never pinned, so no private reference count, no resource
  *	 owner and no abort handling is involved.
  * - Tag and flags (valid, dirty, ...) stay as they were.  If the buffer holds a
  *	 page, the page stays there, findable and intact; if it is dirty it stays
- *	 dirty and nobody's duty to write it has changed.  Only its usage count
- *	 differs, which is advice and never a promise.
- * - While the header is locked nobody may change the state (buf_internals.h),
- *	 so the word that we were handed is still the current one when we write.
+ *	 dirty, to be written by the same processes as before.  Only its usage
+ *	 count differs, which is a hint.
+ * - While the header is locked no process may change the state (buf_internals.h),
+ *	 so the word is still the current one when it is written.
  * - No error can be raised between the call and the unlocking.
  *
  * A buffer taken from core's freelist does not go back there.  It is as if it
- * had been used and invalidated by someone who did not free it: the sweep
+ * had been used and invalidated without being freed: the sweep
  * finds it.
  *
  * IDENTIFICATION
@@ -54,9 +53,9 @@ PG_MODULE_MAGIC_EXT(
 );
 
 /*
- * How many allocations between two looks at the clock.  A look costs some
- * 25 ns, so this is 0.006 ns an allocation; and at 200 ns an allocation the
- * loop still stops within a millisecond of its time.
+ * Allocations between two looks at the clock.  A look costs about 25 ns, which is
+ * 0.006 ns per allocation.  At 200 ns per allocation, the loop still stops within a
+ * millisecond of its time.
  */
 #define ALLOCATIONS_PER_CLOCK_CHECK 4096
 
@@ -64,12 +63,12 @@ PG_MODULE_MAGIC_EXT(
 #define SPIN_BEFORE_START_MS 5
 
 /*
- * How long the spinlock may be held: far below the minute after which those who
- * want it call it stuck and end the server.
+ * Limit for holding the spinlock: far below the minute after which a process that
+ * wants it reports it as stuck and ends the server.
  */
 #define MAX_HOLD_MS 5000
 
-/* A start_at further away than this is taken for a mistake. */
+/* A start_at further away than this is an error. */
 #define MAX_START_WAIT_MS 60000
 
 PG_FUNCTION_INFO_V1(measure_sweep_run);
@@ -79,7 +78,7 @@ PG_FUNCTION_INFO_V1(measure_sweep_drain_freelist);
 PG_FUNCTION_INFO_V1(measure_sweep_hold_freelist_lock);
 
 /*
- * Wait until start_at.  Returns by how many nanoseconds it was missed.
+ * Wait until start_at.  Returns the delay in nanoseconds.
  */
 static int64
 wait_for_start(TimestampTz start_at)
@@ -182,10 +181,9 @@ measure_sweep_run(PG_FUNCTION_ARGS)
 }
 
 /*
- * measure_sweep_exact - allocate exactly so many victims, and nothing else
+ * measure_sweep_exact - allocate a number of victims, and nothing else
  *
- * bench/instructions counts what is executed inside of this function, by its
- * name.
+ * The bench of instructions finds this function by its name.
  */
 Datum
 measure_sweep_exact(PG_FUNCTION_ARGS)
@@ -232,11 +230,11 @@ measure_sweep_preset(PG_FUNCTION_ARGS)
 /*
  * measure_sweep_drain_freelist - take every buffer off core's freelist
  *
- * As long as core's freelist has entries, core takes victims from there and
- * not by the sweep; a measurement of the sweep must begin after that.  The list
- * cannot hold more than the pool, so that many allocations empty it, whatever
- * have_free_buffer() says: a replacement routine may call a buffer free that is
- * on no list, and what we give back without a page is free as before.
+ * While core's freelist has entries, core takes victims from there and not by the
+ * sweep; a measurement of the sweep must begin after that.  The list holds at most
+ * the pool, so NBuffers allocations empty it.  have_free_buffer() may stay true: for
+ * a replacement routine a buffer without a page may be free, and giving it back
+ * leaves it so.
  */
 Datum
 measure_sweep_drain_freelist(PG_FUNCTION_ARGS)
@@ -256,13 +254,12 @@ measure_sweep_drain_freelist(PG_FUNCTION_ARGS)
 /*
  * measure_sweep_hold_freelist_lock - hold the spinlock of core's freelist
  *
- * Who takes that lock waits for as long; who allocates meanwhile does not take
- * it.  The lock is the first member of what pg_shmem_allocations calls "Buffer
- * Strategy Status"; the caller gives the size that the same view tells, because
- * the structure is private to freelist.c.
+ * A process that allocates meanwhile does not take that lock.  The lock is the first
+ * member of "Buffer Strategy Status" in pg_shmem_allocations.  The caller passes the
+ * size from that view, because the structure is private to freelist.c.
  *
- * Nothing else may hold a spinlock for longer than a few instructions, let alone
- * wait.  Those that want this one sleep between their tries.
+ * Spinlocks must be held for a few instructions only; this is an exception for
+ * tests.  Processes that want the lock sleep between their tries.
  */
 Datum
 measure_sweep_hold_freelist_lock(PG_FUNCTION_ARGS)

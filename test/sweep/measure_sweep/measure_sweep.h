@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * measure_sweep.h
- *	  The loop that everything in this extension is about.
+ *	  The allocating loop.
  *
  * test/sweep/measure_sweep/measure_sweep.h
  *
@@ -41,8 +41,7 @@ cycle_victim(uint32 usage_bits)
 	buf = StrategyGetBuffer(NULL, &buf_state, &from_ring);
 
 	/*
-	 * A victim has usage count 0, so there is none to take away before ours
-	 * is put in.
+	 * A victim has usage count 0, so the bits can be or'ed in.
 	 */
 	Assert(buf_state & BM_LOCKED);
 	Assert(BUF_STATE_GET_REFCOUNT(buf_state) == 0);

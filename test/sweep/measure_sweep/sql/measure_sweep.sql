@@ -1,8 +1,8 @@
 CREATE EXTENSION measure_sweep;
 CREATE EXTENSION pg_buffercache;
 
--- What the loop gives back must still be what it was: a table that is partly
--- dirty in the pool while every buffer is handed out many times over.
+-- The loop leaves contents alone: a table that is partly dirty in the pool while
+-- every buffer is handed out many times.
 CREATE TABLE measure_sweep_data AS
   SELECT i, repeat('x', 500) AS padding FROM generate_series(1, 2000) i;
 SELECT measure_sweep_drain_freelist() >= 0 AS drained;
@@ -20,12 +20,12 @@ SELECT allocations > 0 AS allocated, elapsed_ns >= 20000000 AS long_enough,
        started_late_ns >= 0 AS started
   FROM measure_sweep_run(0, duration_ms => 20,
                        start_at => clock_timestamp() + interval '20 ms');
--- Whichever limit comes first.
+-- The first limit to be reached counts.
 SELECT allocations
   FROM measure_sweep_run(0, max_allocations => 5000, duration_ms => 60000);
 
--- Preset reaches every buffer that nobody has pinned. The one page that a
--- scan may hold meanwhile is why a few exceptions are allowed.
+-- Preset reaches every unpinned buffer. A few exceptions are allowed for the page
+-- that a scan may hold meanwhile.
 SELECT measure_sweep_preset(4) > 0 AS preset;
 SELECT count(*) FILTER (WHERE usagecount < 4) <= 2 AS preset_to_four
   FROM pg_buffercache WHERE relfilenode IS NOT NULL;
@@ -33,7 +33,7 @@ SELECT measure_sweep_preset(0) > 0 AS preset;
 SELECT count(*) FILTER (WHERE usagecount >= 4) < count(*) / 2 AS preset_to_zero
   FROM pg_buffercache WHERE relfilenode IS NOT NULL;
 
--- Arguments that make no sense.
+-- Invalid arguments.
 SELECT measure_sweep_preset(6);
 SELECT measure_sweep_preset(-1);
 SELECT measure_sweep_exact(-1, 0);
@@ -51,25 +51,24 @@ SELECT measure_sweep_hold_freelist_lock(size, 1) FROM pg_shmem_allocations
   WHERE name = 'Buffer Strategy Status';
 SELECT measure_sweep_exact(10, 0);
 
--- A record: as many victims as asked for, none of them a pinned one, and each
--- piece of shared memory once. The pins are gone afterwards.
+-- A record: the number of victims asked for, none of them pinned, and each piece
+-- of shared memory once. The pins are gone afterwards.
 CREATE TABLE measure_record AS
   SELECT r.* FROM (SELECT array_agg(name) AS names, array_agg(size) AS sizes,
                           sum(size) AS size
                      FROM pg_shmem_allocations
                     WHERE name IN ('Buffer Strategy Status', 'Buffer Descriptors')) p,
-                  LATERAL (SELECT *, size FROM measure_record(1000, -1, names, sizes, 3)) r;
+                  LATERAL (SELECT *, size FROM measure_sweep_record(1000, -1, names, sizes, 3)) r;
 SELECT length(victims), length(start) - size BETWEEN 1 AND 400 AS whole,
-       steps IS NULL AND maps IS NULL AS nothing_else,
        (SELECT count(*) FROM generate_series(0, 999) i
          WHERE (get_byte(victims, 4 * i) + 256 * get_byte(victims, 4 * i + 1) +
                 65536 * get_byte(victims, 4 * i + 2)) % 3 = 0) AS pinned
   FROM measure_record;
 SELECT count(*) FILTER (WHERE pinning_backends > 0) < count(*) / 10 AS released FROM pg_buffercache;
-SELECT measure_record(-1, 0, '{}', '{}');
-SELECT measure_record(1, 6, '{}', '{}');
-SELECT measure_record(1, 0, '{}', '{}', 1);
-SELECT measure_record(1, 0, '{a}', '{}');
+SELECT measure_sweep_record(-1, 0, '{}', '{}');
+SELECT measure_sweep_record(1, 6, '{}', '{}');
+SELECT measure_sweep_record(1, 0, '{}', '{}', 1);
+SELECT measure_sweep_record(1, 0, '{a}', '{}');
 
 -- For superusers only.
 CREATE ROLE regress_sweep_alloc;
@@ -79,7 +78,7 @@ SELECT measure_sweep_exact(10, 0);
 SELECT measure_sweep_preset(0);
 SELECT measure_sweep_drain_freelist();
 SELECT measure_sweep_hold_freelist_lock(1, 0);
-SELECT measure_record(1, 0, '{}', '{}');
+SELECT measure_sweep_record(1, 0, '{}', '{}');
 RESET ROLE;
 
 DROP ROLE regress_sweep_alloc;
