@@ -12,6 +12,7 @@ ARROWS = {"higher": " \N{RIGHTWARDS ARROW}", "lower": " \N{LEFTWARDS ARROW}",
           None: ""}
 UNUSED = "(thrown away)"        # slices
 LOG_FROM = 2.0                  # ratios that far from 1 get a logarithmic axis
+LIMIT = 4.0                     # of that axis
 
 
 def check(scratch):
@@ -25,7 +26,7 @@ def check(scratch):
 
 
 def write(directory, rows, names, slices, title):
-    plot.write(directory / "ab", [ratios(rows, names), timeline(slices)],
+    plot.write(directory / "ab", [ratios(rows, names), timeline(names, slices)],
                title, quiet=(UNUSED,), names=names)
 
 
@@ -47,15 +48,15 @@ def ratios(rows, names):
     log = max(edges) > LOG_FROM or min(edges) < 1 / LOG_FROM
     return plot.Ratios(
         f"ratio to {names[0]}, with intervals of 95 %", lines,
-        "arrow: better; filled: a difference is shown", log, with_values=True)
+        "arrow: better; filled: a difference is shown", log, LIMIT)
 
 
-def timeline(slices):
+def timeline(names, slices):
     begin = min((s.begin for s in slices), default=0)
-    series = {}
+    series = {name: [] for name in (*names, UNUSED)}
     for s in slices:
         if s.values.get(HEADLINE) is not None:
-            series.setdefault(s.setting if s.used else UNUSED, []).append(
+            series[s.setting if s.used else UNUSED].append(
                 (s.begin - begin, s.end - begin, s.values[HEADLINE]))
     return plot.Timeline(METRICS[HEADLINE].title, series,
                          METRICS[HEADLINE].title)

@@ -11,7 +11,8 @@ same files, to the byte. Panels are put below each other:
       the same group have one colour, and a legend names it; a difference that is
       not shown is a hollow point. Without an interval: low = high = None. A row
       with an empty label belongs to the one above. log=True for ratios far from
-      1. with_values=True writes each ratio beside its row.
+      1. limit=4 draws ratios beyond 1/4 and 4 at the edge, and writes each ratio
+      beside its row.
   Timeline(title, series, y_title)
       series: {name: [(begin, end, value), ...]}, in seconds: a step for each
       slice of time, in the colour of its name. marks: [(second, text), ...].
@@ -71,7 +72,7 @@ class Ratios:
     rows: list
     x_title: str = "ratio"
     log: bool = False
-    with_values: bool = False
+    limit: float = None
 
     def names(self):
         return [row[4] for row in self.rows if len(row) > 4]
@@ -79,32 +80,26 @@ class Ratios:
     def height(self):
         return ROWS_HEIGHT + ROW_HEIGHT * len(self.rows)
 
+    def inside(self, value):
+        return (value if value is None or self.limit is None
+                else min(max(value, 1 / self.limit), self.limit))
+
     def draw(self, axes, styles):
         axes.axvline(1, color=REFERENCE, linewidth=1)
-        shown = set()
+        named = {None}
         for y, (label, value, low, high, *more) in enumerate(self.rows):
             group = more[0] if more else None
-            is_shown = more[1] if len(more) > 1 else True
-            style = styles[group]
-            name = legend_name(group) if group not in shown else None
-            shown |= {group} - {None}
-            if low is not None:
-                axes.plot([low, high], [y, y], color=style.colour,
-                          linewidth=2, solid_capstyle="butt")
-            axes.plot([value], [y], color=style.colour, marker=style.marker,
-                      markerfacecolor=style.colour if is_shown else "white",
-                      linestyle="none", label=name)
-            if self.with_values:
-                axes.annotate(f"{value:.3f}", (1, y), (4, 0), fontsize=8,
-                              xycoords=("axes fraction", "data"), va="center",
-                              textcoords="offset points", color=style.colour)
+            self.draw_row(axes, y, (value, low, high), styles[group],
+                          more[1] if len(more) > 1 else True,
+                          None if group in named else legend_name(group))
+            named.add(group)
             if label and y > 0:
                 axes.axhline(y - 0.5, color=GRID, linewidth=0.8)
         axes.set_yticks(range(len(self.rows)), [row[0] for row in self.rows])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(self.rows) - 0.4, -0.6)
         axes.grid(axis="y", visible=False)
-        found = [value for row in self.rows for value in row[1:4]
+        found = [self.inside(value) for row in self.rows for value in row[1:4]
                  if value is not None]
         low, high = min([1 - LEAST_SPAN, *found]), max([1 + LEAST_SPAN, *found])
         if self.log:
@@ -115,8 +110,23 @@ class Ratios:
             room = (high - low) * 0.04
             axes.set_xlim(low - room, high + room)
         axes.set_xlabel(self.x_title)
-        if shown:
-            legend(axes, 1.09 if self.with_values else 1.01)
+        if self.names():
+            legend(axes, 1.09 if self.limit else 1.01)
+
+    def draw_row(self, axes, y, figures, style, is_shown, name):
+        value, low, high = map(self.inside, figures)
+        if low is not None:
+            axes.plot([low, high], [y, y], color=style.colour, linewidth=2,
+                      solid_capstyle="butt")
+        beyond = "<" if value > figures[0] else ">"
+        axes.plot([value], [y], color=style.colour,
+                  marker=style.marker if value == figures[0] else beyond,
+                  markerfacecolor=style.colour if is_shown else "white",
+                  linestyle="none", label=name)
+        if self.limit:
+            axes.annotate(f"{figures[0]:.3f}", (1, y), (4, 0), fontsize=8,
+                          xycoords=("axes fraction", "data"), va="center",
+                          textcoords="offset points", color=style.colour)
 
 
 @dataclass
