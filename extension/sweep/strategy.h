@@ -54,9 +54,9 @@ typedef struct PgSweepStrategyRoutine
 	 * One cycle of the background writer's LRU scan, only in that process.
 	 * recent_alloc buffers were allocated since the last cycle (or since the
 	 * last strategy's).  fresh is true in the first cycle after a switch:
-	 * remembered positions of hand and cleaning point are out of date.
-	 * Writes at most max_pages (> 0) buffers; sets *wrote.  Returns true if
-	 * the writer may hibernate.  May ereport(ERROR).
+	 * remembered positions of hand and cleaning point are out of date. Writes
+	 * at most max_pages (> 0) buffers; sets *wrote.  Returns true if the
+	 * writer may hibernate.  May ereport(ERROR).
 	 */
 	bool		(*lru_scan) (struct WritebackContext *wb_context, bool fresh,
 							 uint32 recent_alloc, int max_pages, int *wrote);
