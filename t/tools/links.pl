@@ -1,6 +1,6 @@
 
 # Links between the Markdown files of the repository: each leads to a file, and
-# each anchor to a heading there.
+# each anchor to a heading there.  The README stays short.
 
 use strict;
 use warnings FATAL => 'all';
@@ -71,5 +71,9 @@ is_deeply(
 	[ broken("$top/README.md", '[a](docs) [b](nowhere.md) [c](#nothing) [d](https://x)') ],
 	[ 'nowhere.md', '#nothing' ],
 	'a broken link is reported');
+
+my $readme = slurp_file("$top/README.md");
+cmp_ok(scalar(split /\n/, $readme), '<=', 150, 'README.md has at most 150 lines');
+cmp_ok(scalar(split ' ', $readme), '<=', 1500, 'README.md has at most 1,500 words');
 
 done_testing();
