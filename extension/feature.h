@@ -134,7 +134,8 @@ pgsweep_feature_works(const PgSweepFeature *feature)
 	FEATURE(numa) \
 	FEATURE(lwlock) \
 	FEATURE(pins) \
-	FEATURE(ring)
+	FEATURE(ring) \
+	/* end of the list */
 
 #define PGSWEEP_DECLARE_FEATURE(name) extern const PgSweepFeature pgsweep_##name##_feature;
 PGSWEEP_FEATURES(PGSWEEP_DECLARE_FEATURE)

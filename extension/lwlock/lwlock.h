@@ -47,7 +47,8 @@ struct PgSweepRow;
 	POLICY(STOCK, stock) \
 	POLICY(SPIN, spin) \
 	POLICY(LOCKLESS, lockless) \
-	POLICY(LOCKLESS_SPIN, lockless_spin)
+	POLICY(LOCKLESS_SPIN, lockless_spin) \
+	/* end of the list */
 
 /* The number is what shared memory holds */
 #define PGSWEEP_LWLOCK_POLICY_ID(id, name) PGSWEEP_LWLOCK_##id,

@@ -59,7 +59,8 @@ struct PgSweepRow;
 #define PGSWEEP_STRATEGIES(STRATEGY) \
 	STRATEGY(STOCK, stock) \
 	STRATEGY(BATCHED, batched) \
-	STRATEGY(PARTITIONED, partitioned)
+	STRATEGY(PARTITIONED, partitioned) \
+	/* end of the list */
 
 /* The number is what shared memory holds */
 #define PGSWEEP_STRATEGY_ID(id, name) PGSWEEP_##id,
