@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from ab import (analysis, clocks, console, init_database, metrics, notes,
-                options, output, picture, settings, switch)
+                options, output, picture, settings, state)
 from ab.errors import UserError
 from ab.interrupts import Interrupted, Interrupts
 from ab.journal import Journal
@@ -18,6 +18,7 @@ from ab.options import PROGRAM
 from ab.pgbench_load import PgbenchLoad
 from ab.server import APPLICATION, Server
 from ab.session import Connection, Session
+from ab.switch import Switcher
 
 # A server that restarts may have to recover first.
 RECONNECT_SECONDS = 60
@@ -113,7 +114,7 @@ class Experiment:
         args = self.args
         plan = Plan(self.wanted, args.blocks, args.slice, args.settle,
                     args.seed)
-        switcher = switch.Switcher(
+        switcher = Switcher(
             self.session, self.server, self.wanted, self.found,
             lambda: self.journal.write(self.found, self.scratch))
         switcher.rehearse(self.wanted)
@@ -131,7 +132,7 @@ class Experiment:
 
     def change(self):
         """Measure, and put everything back, whatever happens."""
-        self.found = switch.find(self.session, self.server, self.wanted)
+        self.found = state.find(self.session, self.server, self.wanted)
         self.journal.write(self.found, self.scratch)
         try:
             # By now, a run that began at the same moment is seen.
@@ -149,7 +150,7 @@ class Experiment:
         deadline = time.monotonic() + RECONNECT_SECONDS
         while True:
             try:
-                left, others = switch.put_back(self.session, found)
+                left, others = state.put_back(self.session, found)
                 gone = False
             except UserError as error:
                 left, others, gone = [str(error)], [], True
