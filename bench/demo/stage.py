@@ -1,5 +1,5 @@
-"""What the scenes of the demo have in common: its server, a psql and a shell
-that show what is typed, and the answer."""
+"""For all scenes of the demo: its server, and a psql and a shell that show what
+is typed and the answer."""
 
 import os
 import shlex
@@ -7,6 +7,7 @@ import subprocess
 import textwrap
 
 from bench.lib import paths, report
+from bench.lib.paths import BenchError
 from bench.lib.session import MARKER, TROUBLE, Session
 
 WIDTH = 86
@@ -17,7 +18,7 @@ class NotHere(Exception):
 
 
 class Terminal(Session):
-    """A psql whose input is shown as at its prompt, and then what it says."""
+    """A psql whose input is shown as at its prompt, followed by its output."""
 
     def __init__(self, server, host, database, user="postgres"):
         self.what = f"{host} {database}"
@@ -49,17 +50,17 @@ class Terminal(Session):
             self.psql.stdin.write(f"{text}\n\\echo {MARKER}\n")
             self.psql.stdin.flush()
         except BrokenPipeError:
-            pass                # read what it has said before it went
+            pass                # its last output is read below
         lines = []
         for line in self.psql.stdout:
             if line.rstrip("\n") == MARKER:
                 break
             lines.append(line)
         else:
-            raise paths.BenchError(f"psql has gone ({self.what}): "
+            raise BenchError(f"psql has gone ({self.what}): "
                                    + "".join(lines).strip())
         if any(line.startswith(TROUBLE) for line in lines):
-            raise paths.BenchError(f"{text}\n" + "".join(lines).strip())
+            raise BenchError(f"{text}\n" + "".join(lines).strip())
         return "".join(lines).removesuffix("\n")
 
 
@@ -115,8 +116,8 @@ class Stage:
         return ["-h", self.cluster.sockets, "-U", "postgres"]
 
     def run(self, *command, quiet=False, errors=None):
-        """Show a command, run it, show what it says as it comes. quiet: none of
-        that. errors: as subprocess' stderr. Returns (status, output)."""
+        """Show a command, run it, show its output line by line. quiet: show
+        nothing. errors: as subprocess' stderr. Returns (status, output)."""
         if not quiet:
             self.show_command(*command)
         child = subprocess.Popen(
@@ -131,8 +132,7 @@ class Stage:
                     report.say(line.rstrip("\n"))
             child.wait()
         finally:
-            # interrupted: it puts back what it has changed, before the server
-            # is stopped
+            # interrupted: it restores its changes before the server stops
             if child.poll() is None:
                 child.terminate()
                 child.wait()

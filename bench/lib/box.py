@@ -1,9 +1,9 @@
 """As many rounds as a time box has room for.
 
-A bench that is given --minutes takes rounds until they are over, counted from
-its own start: making data is in the box, too. It may end a little early, as no
-round is begun that would not end in time, as far as the longest one so far can
-tell; and late, if not even the fewest rounds have room."""
+With --minutes a bench takes rounds until this time after its own start, which
+includes the preparation. A round only begins if the longest one so far would have
+room. So the bench may end a little early. It ends late if the fewest rounds have
+no room."""
 
 import time
 
@@ -16,8 +16,8 @@ LEAST_ROUNDS = 2                # fewer have no spread
 def add_option(parser):
     parser.add_argument(
         "--minutes", type=float, metavar="N",
-        help="a time box for all of it: rounds until it is over (at least"
-             f" {LEAST_ROUNDS}), but no more than --rounds says")
+        help="time box: rounds until it is over (at least"
+             f" {LEAST_ROUNDS}), but at most --rounds")
 
 
 class Box:
@@ -34,8 +34,8 @@ class Box:
         return None if self.end is None else self.end - self.clock()
 
     def rounds(self, most, parts=1):
-        """Numbers of rounds, from 0. parts: among so many, this one included,
-        what is left of the box is to be shared evenly."""
+        """Numbers of rounds, from 0. parts: the rest of the box is shared evenly
+        among this number of parts, this one included."""
         if self.end is None:
             yield from range(most)
             return

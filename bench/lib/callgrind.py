@@ -1,5 +1,5 @@
 """Instructions executed inside one function of a single-user server, counted
-by valgrind's callgrind. Nothing of it is a time: the same twice is expected."""
+by valgrind's callgrind. A second run gives the same figures."""
 
 import re
 import shutil
@@ -8,7 +8,7 @@ from collections import Counter
 
 from .paths import BenchError
 
-# Plain words instead of numbers for names already seen; see read_profile().
+# Names in full instead of numbers for repeated ones, for read_profile().
 READABLE = ("--compress-strings=no", "--compress-pos=no")
 
 
@@ -18,7 +18,7 @@ def need_valgrind():
 
 
 def single_user(cluster, settings, statements, under=()):
-    """Run statements in a single-user server; returns what it printed.
+    """Run statements in a single-user server; returns its output.
 
     under: a command that runs the server, such as valgrind with options."""
     options = [part for name, value in settings.items()
@@ -67,7 +67,7 @@ def read_profile(profile, function):
         if line.startswith("fn="):
             name = line[3:]
         elif line.startswith("calls="):
-            # the next line is what the callee cost: it has a fn= of its own
+            # the next line has the callee's cost, which has a fn= of its own
             is_call = True
         elif line.startswith(("totals:", "summary:")):
             total = int(line.split()[1])

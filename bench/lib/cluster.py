@@ -10,8 +10,7 @@ import time
 from .paths import BENCH, BenchError, socket_dir
 from .session import Session
 
-# What every cluster of every bench has: nothing in the background that is not
-# the thing measured, no network, and no waiting for disks.
+# Of all clusters: no work in the background, no network, no waiting for disks.
 QUIET = {
     "listen_addresses": "",
     "autovacuum": "off",
@@ -73,8 +72,8 @@ class Cluster:
         _made.append(self)
 
     def remove_old(self):
-        """Stop and remove what another run, killed or gone, left here.
-        Returns whether there was something."""
+        """Stop and remove what an earlier run left here. Returns whether there
+        was something."""
         if not self.dir.exists():
             return False
         if (self.data / "postmaster.pid").exists():
@@ -94,8 +93,8 @@ class Cluster:
         self._pg_ctl("start", "-l", str(self.log))
 
     def start_timed(self, **settings):
-        """The same; returns how many seconds it took until clients could
-        connect. (pg_ctl looks ten times a second only.)"""
+        """The same. Returns the seconds until clients could connect, more
+        exactly than pg_ctl, which looks ten times a second."""
         self._configure(settings)
         ready = self.data / "postmaster.pid"
         _running.append(self)
@@ -149,8 +148,8 @@ class Cluster:
             self.sockets_temporary = False
 
     def leave_running(self):
-        """The server outlives this script; remove_old() of a later one ends
-        it."""
+        """The server outlives this script, until remove_old() of a later
+        one."""
         for session in self.sessions:
             session.close()
         self.sessions = []
@@ -167,8 +166,8 @@ class Cluster:
         _made.remove(self)
 
     def _pg_ctl(self, *args, check=True):
-        # The server inherits our output descriptors, so it must get none:
-        # whoever reads our output through a pipe would wait for its end.
+        # The server would inherit our output descriptors. A reader of our
+        # output through a pipe would then wait for the server's end.
         done = subprocess.run(
             [self.server.bin("pg_ctl"), "-D", self.data, "-w", "-s", *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -195,13 +194,24 @@ class Cluster:
                 "PGUSER": "postgres"}
 
 
+def swap_files(clusters):
+    """Every one of these stopped clusters gets the files of its neighbour: no
+    side keeps the luck of a place on disk."""
+    folders = [each.data for each in clusters]
+    for folder in folders:
+        folder.rename(folder.with_name("data.moving"))
+    for i, folder in enumerate(folders):
+        neighbour = folders[(i + 1) % len(folders)]
+        neighbour.with_name("data.moving").rename(folder)
+
+
 def conf_quote(value):
     return "'" + str(value).replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def _stop_all():
-    """What is left after an error or an interruption: stop the servers, drop
-    the data, keep the logs."""
+    """After an error or an interruption: stops the servers, drops the data,
+    keeps the logs."""
     for cluster in list(_running):
         try:
             cluster.stop("immediate")
@@ -218,7 +228,7 @@ def _stop_all():
 
 
 def stop_all_at_exit():
-    """However the script ends, its servers end with it."""
+    """Ends the servers with the script, however it ends."""
     atexit.register(_stop_all)
 
     def leave(signum, frame):

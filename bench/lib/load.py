@@ -1,9 +1,9 @@
 """pgbench in the background: connected and warm before anything is measured,
-and stopped when enough has been.
+and stopped afterwards.
 
-pgbench's own -T counts from before it connects, which with thousands of clients
-takes longer than what is to be measured; so it is ended by the signal of that
-timer, sent by us, and what belongs to a span of time is taken from its log."""
+pgbench's own -T counts from before it connects. With thousands of clients that
+takes longer than a sample. So pgbench is ended by the signal of that timer, and
+the transactions of a span of time are taken from its log."""
 
 import resource
 import shutil
@@ -20,7 +20,7 @@ SPARE_FILES = 100               # descriptors for anything but connections
 
 
 def need_files(clients):
-    """So many open files must be allowed to a process of ours."""
+    """Allows our processes open files for this number of connections."""
     wanted = clients + SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
@@ -31,7 +31,7 @@ def need_files(clients):
 
 
 class Log:
-    """What pgbench writes of each transaction, in a folder of its own."""
+    """pgbench's log of transactions, in a folder of its own."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -42,17 +42,14 @@ class Log:
         return ["--log", "--log-prefix", self.folder / "log"]
 
     def transactions(self):
-        """(end in seconds since the epoch, latency in microseconds) of each, in
-        no order."""
-        transactions = []
+        """Yields (end in seconds since the epoch, latency in microseconds) of
+        each, in no order."""
         for path in self.folder.glob("log.*"):
             with open(path) as log:
                 for line in log:
                     # client, number, latency, script, end: s and us of it
                     field = line.split()
-                    transactions.append((int(field[4]) + int(field[5]) / 1e6,
-                                         int(field[2])))
-        return transactions
+                    yield int(field[4]) + int(field[5]) / 1e6, int(field[2])
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -85,8 +82,7 @@ class Load:
 
     def wait_until_ready(self, admin):
         """Until each client has ended a statement: the first one fills its
-        caches, which is not what is to be measured. Returns how long it
-        took."""
+        caches. Returns how long it took."""
         first = {}
         ready = set()
         while len(ready) < self.clients:
@@ -109,7 +105,8 @@ class Load:
                          + self.output.read()[-2000:].strip())
 
     def stop(self):
-        """Let it end; returns the transactions of its log."""
+        """Ends it; returns the transactions of its log, which must be read
+        before __exit__()."""
         self.pgbench.send_signal(signal.SIGALRM)
         try:
             self.pgbench.wait(timeout=STOP_SECONDS)

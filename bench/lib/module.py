@@ -1,8 +1,8 @@
 """Test modules that run on the stock server as well (measure_sweep,
-measure_lwlock, measure_pins), built for a server and put beside it.
+measure_lwlock, measure_pins), built for a server.
 
-They are not installed into the server's prefix: extension_control_path and
-dynamic_library_path let a server find them in a folder of the bench."""
+They are not installed into the server's prefix. The server finds them in a folder
+of the bench by extension_control_path and dynamic_library_path."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ FOLDERS = {"measure_sweep": "sweep", "measure_lwlock": "lwlock",
 
 
 def build(server, *names):
-    """Build them (default: measure_sweep); returns the settings by which the
+    """Build modules (default: measure_sweep); returns the settings by which the
     server finds them."""
     work = BENCH / "modules" / server.label
     shutil.rmtree(work, ignore_errors=True)
     root = work / "root"
-    # A make above us may have left its own idea of these.
+    # without the variables of a make that has started us
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS",
                                    "PG_CONFIG", "DESTDIR")}

@@ -1,4 +1,4 @@
-"""Where things are: the tree, the servers, the places for generated files."""
+"""Where things are: the tree, the servers, the folders for generated files."""
 
 import fcntl
 import os
@@ -11,8 +11,8 @@ from ab.errors import UserError as BenchError
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-# Clusters and results. Elsewhere, if build/ is on a file system that is not fit
-# for them, such as a virtual machine's view of its host's.
+# Clusters and results. Elsewhere if build/ is on a file system that is not fit
+# for them, such as a host's file system mounted in a virtual machine.
 BENCH = Path(os.environ.get("SWEEP_BENCH_DIR") or BUILD / "bench")
 
 # A Unix socket's path must fit sockaddr_un.sun_path with its final zero byte.
@@ -21,13 +21,16 @@ SOCKET_NAME = ".s.PGSQL.5432.lock"
 
 
 def be_plain_user():
-    """Start the script again by tools/as-user: as the plain user that owns
-    build/, since a server refuses to run as root, and with an environment
-    that has nothing of the caller's own servers. To be called first."""
+    """Start the program again by tools/as-user: as the plain user that owns
+    build/, since a server refuses to run as root, and in an environment
+    without settings of the caller's own servers. A package is started by the
+    script "run" beside its __main__.py."""
     if os.environ.get("SWEEP_AS_USER") == str(ROOT) and os.geteuid() != 0:
         return
     as_user = ROOT / "tools" / "as-user"
     script = Path(sys.argv[0]).resolve()
+    if script.name == "__main__.py":
+        script = script.with_name("run")
     sys.stdout.flush()
     os.execv(as_user, [as_user, script, *sys.argv[1:]])
 
@@ -68,7 +71,7 @@ class Server:
 
 
 def add_server_options(parser):
-    """The options by which every bench can be pointed at other servers."""
+    """The options that name other servers than those of build/."""
     parser.add_argument("--stock", metavar="PREFIX", default=None,
                         help="install prefix of the unpatched server"
                              " (default: build/18/stock)")
@@ -101,14 +104,15 @@ def only_one(name):
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise BenchError(f"another run of bench/{name} is under way")
-    return lock                 # held for as long as the caller keeps it
+        raise BenchError(f"another run of {name} is under way")
+    return lock                 # held until the caller closes it
 
 
 def socket_dir(preferred):
-    """A folder for a server's socket: the preferred one, unless its path is
-    too long for a socket; then a new one below /tmp (TMPDIR may be long as
-    well, or not outlive us), which the caller removes. Returns (folder, is it temporary)."""
+    """A folder for a server's socket. It is the preferred one, unless its path
+    is too long for a socket. Then it is a new one below /tmp, which the caller
+    removes. (TMPDIR may be long as well, or may be removed before the server
+    ends.) Returns (folder, is it temporary)."""
     preferred = Path(preferred)
     if len(os.fsencode(preferred / SOCKET_NAME)) <= SOCKET_PATH_MAX:
         preferred.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""Running pgbench and reading what it says."""
+"""Runs pgbench and reads its output."""
 
 import os
 import re
@@ -58,7 +58,7 @@ def parse(output):
 
 
 def initialize(cluster, database, scale, *options):
-    """pgbench's tables, made inside the server, which is the fastest way."""
+    """pgbench's tables, made inside the server, which is fastest."""
     cluster.server.run("psql", "-X", "-q", "-h", cluster.sockets, "-U",
                        "postgres", "-d", "postgres", "-c",
                        f"CREATE DATABASE {database}")

@@ -1,5 +1,5 @@
-"""What processes of a server have used, as the kernel tells: nothing of it
-depends on the server, or on a library in it."""
+"""CPU time, switches and writes of a server's processes, from the kernel: they
+do not depend on the server, or on a library in it."""
 
 import re
 import time
@@ -11,22 +11,22 @@ from ab.clocks import cpu_ns
 from .paths import BenchError
 
 def voluntary_switches(pid):
-    """How often it has given up the CPU: to sleep, on whatever."""
+    """How often a process has gone to sleep."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status,
                          re.MULTILINE).group(1))
 
 
 def write_calls(pid):
-    """System calls that wrote to files, or tried: pwrite, pwritev, write."""
+    """System calls that write to files: pwrite, pwritev, write."""
     io = Path(f"/proc/{pid}/io").read_text()
     return int(re.search(r"^syscw:\s*(\d+)", io, re.MULTILINE).group(1))
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Of several processes together, at one moment. switched_at is the middle
-    of the time that reading the switches takes, some 30 us a process."""
+    """Of several processes together, at one moment. Reading the switches takes
+    some 30 us per process; switched_at is the middle of that time."""
     cpu_ns: int
     at: float
     switches: int
@@ -34,8 +34,8 @@ class Usage:
 
 
 def usage(pids, last=False):
-    """last: at the end of a time, where the CPU is read first, so that reading
-    is in none of it."""
+    """last: at the end of a span. Then CPU time is read first, as the reading
+    itself must not be in the span."""
     def read_cpu():
         return sum(map(cpu_ns, pids)), time.time()
 

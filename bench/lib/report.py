@@ -13,11 +13,11 @@ from .paths import BENCH, ROOT, make_bench_dir
 
 def program():
     """The script's name as a user at the top of the source types it."""
-    return os.path.relpath(sys.argv[0], ROOT)
+    return os.path.relpath(sys.argv[0], ROOT).replace("__main__.py", "run")
 
 
 def machine(servers):
-    """What the figures were taken on, as lines of text."""
+    """The machine and the servers, as lines of text."""
     return [console.machine(), *(f"{server.label}: PostgreSQL {server.version}"
                                  for server in servers)]
 
@@ -31,16 +31,17 @@ def spread(row, digits=3):
 
 
 def verdict(wanted):
-    """Say of each (is it met, what is wanted) whether it is; is all of it?"""
-    say()
+    """Print each (is it met, what is wanted); returns whether all are met."""
+    if wanted:
+        say()
     for met, what in wanted:
         say(f"{what}: {'met' if met else 'NOT MET'}")
     return all(met for met, _ in wanted)
 
 
 def write_json(name, result):
-    """build/bench/NAME.json, an object a row (see rows.py, which refuses what is
-    none), and the same as NAME.csv."""
+    """build/bench/NAME.json, one object per row (rows.py checks them), and the
+    same as NAME.csv."""
     rows.check(result)
     say()
     write_file(BENCH / f"{name}.json", rows.to_json(result))
@@ -67,5 +68,6 @@ def shown(path):
 
 
 def run(main):
-    """Call a bench's main(): errors the user can mend get no traceback."""
+    """Call main() and exit: errors that the user can correct get no
+    traceback."""
     console.run(main, program())

@@ -1,6 +1,4 @@
-"""Rows of a result, as every bench writes them: which keys one has, what they
-may be, and how they become files. Whoever reads a bench's JSON or CSV may rely
-on it."""
+"""Rows of a result, as every bench writes them: their keys, and their files."""
 
 import csv
 import io
@@ -14,12 +12,12 @@ FIGURES = ("median", "min", "max")
 RATIOS = ("ratio", "ratio_min", "ratio_max", "ratio_low", "ratio_high")
 KEYS = (*NAMES, "rounds", *FIGURES, *RATIOS)
 
-# Of ascending figures: a sum in another order may end in another last digit.
+# Of ascending figures: a sum in another order may differ in its last digit.
 TOLERANCE = 1e-9
 
 
 def check(rows):
-    """Refuse what is not a result: a reader would stumble over it later."""
+    """Refuse what is not a result."""
     if not isinstance(rows, list) or not rows:
         raise BenchError("a result has no rows")
     seen = set()
@@ -27,51 +25,34 @@ def check(rows):
         wrong = problem(row)
         if wrong is None:
             name = tuple(row[key] for key in NAMES)
-            wrong = "is there twice" if name in seen else None
+            wrong = f"is there twice: {name}" if name in seen else None
             seen.add(name)
         if wrong is not None:
-            raise BenchError(f"row {number} of the result{title(row)} {wrong}")
-
-
-def title(row):
-    if not isinstance(row, dict) or not all(row.get(key) for key in NAMES):
-        return ""
-    return f" ({', '.join(str(row[key]) for key in NAMES)})"
+            raise BenchError(f"row {number} of the result {wrong}")
 
 
 def problem(row):
-    """What is wrong with a row; None: nothing."""
+    """The defect of a row, or None."""
     if not isinstance(row, dict):
         return "is not an object"
-    for key in KEYS:
+    for key in (*KEYS, *row):
         if key not in row:
             return f"has no {key}"
-    for key in row:
         if key not in KEYS:
             return f"has an unknown {key!r}"
-    for key in NAMES:
-        if not isinstance(row[key], str) or not row[key].strip():
+    ratios = RATIOS if any(row[key] is not None for key in RATIOS) else ()
+    good = {
+        **{key: isinstance(row[key], str) and row[key].strip()
+           for key in NAMES},
+        "rounds": is_figure(row["rounds"]) and row["rounds"] >= 1,
+        **{key: is_figure(row[key]) for key in (*FIGURES, *ratios)}}
+    for key, is_good in good.items():
+        if not is_good:
             return f"has {row[key]!r} as {key}"
-    rounds = row["rounds"]
-    if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
-        return f"has {rounds!r} as rounds"
-    for key in FIGURES:
-        if not is_figure(row[key]):
-            return f"has {row[key]!r} as {key}"
-    if not ascending(row["min"], row["median"], row["max"]):
+    if not ascending(row, "min", "median", "max"):
         return "has a median that is not between min and max"
-    return problem_of_ratios(row)
-
-
-def problem_of_ratios(row):
-    found = [row[key] for key in RATIOS]
-    if all(value is None for value in found):
-        return None
-    for key, value in zip(RATIOS, found):
-        if not is_figure(value):
-            return f"has {value!r} as {key}"
-    ratio, least, most, low, high = found
-    if not ascending(least, low, ratio, high, most):
+    if ratios and not ascending(row, "ratio_min", "ratio_low", "ratio",
+                                "ratio_high", "ratio_max"):
         return ("has a ratio that is not within its interval, or an interval"
                 " not within its range")
     return None
@@ -82,7 +63,8 @@ def is_figure(value):
             and math.isfinite(value))
 
 
-def ascending(*values):
+def ascending(row, *keys):
+    values = [row[key] for key in keys]
     return all(a <= b + TOLERANCE * max(abs(a), abs(b))
                for a, b in zip(values, values[1:]))
 
@@ -102,7 +84,7 @@ def to_csv(rows):
 
 
 def read(path):
-    """The rows of a file of JSON; what is not a result is an error."""
+    """The rows of a file of JSON, checked."""
     try:
         rows = json.loads(path.read_text())
     except OSError as error:

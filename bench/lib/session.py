@@ -11,8 +11,8 @@ TROUBLE = ("ERROR:", "FATAL:", "PANIC:", "psql:", "invalid command",
 
 
 class Session(Psql):
-    """send() and receive() are apart so that several sessions can be made to
-    work at the same time by one single-threaded script."""
+    """send() and receive() are separate: one script can make several sessions
+    work at the same time."""
 
     def __init__(self, server, host, database="postgres", user="postgres"):
         self.what = f"{host} {database}"

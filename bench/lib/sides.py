@@ -18,7 +18,7 @@ SWEEP = "sweep"                 # the patched server with pg_sweep preloaded
 # How long a reload may take to reach every process.
 RELOAD_SECONDS = 10
 
-# By this installed header a patched server is known from an unpatched one.
+# Only a patched server has installed this header.
 HOOK_HEADER = "storage/sweep_hooks.h"
 
 
@@ -35,6 +35,8 @@ class Side:
 
 STOCK_SERVER = Side("stock server", STOCK)
 NOTHING_LOADED = Side("patched, nothing loaded", BARE)
+# The stock server once more: its ratio to the first one is the noise.
+CONTROL = Side("stock server (again)", "control")
 SWEEP_STOCK = Side("pg_sweep stock", SWEEP, "stock")
 
 
@@ -43,7 +45,7 @@ def batched(size):
 
 
 def partitioned(nodes=None):
-    """With automatic leases; nodes: as many as fake_nodes() pretends."""
+    """With automatic leases. nodes: as many as emulate_nodes() sets."""
     return Side("pg_sweep partitioned", SWEEP, "partitioned", 0, nodes)
 
 
@@ -65,22 +67,22 @@ def on_off(on):
     return "on" if on else "off"
 
 
-def fake_nodes(nodes):
-    """The settings of a cluster that makes believe it has so many nodes; None:
-    the machine's own are used."""
+def emulate_nodes(nodes):
+    """The settings of a cluster with emulated nodes. None: the machine's own
+    nodes are used."""
     return {} if nodes is None else {"pg_sweep.numa_debug_nodes": nodes}
 
 
-def pretended(nodes):
-    """So many, for fake_nodes() and partitioned(), where the machine has but
-    one; else None."""
+def emulated(nodes):
+    """This number, for emulate_nodes() and partitioned(), if the machine has
+    only one node; else None."""
     real = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     return None if len(real) > 1 else nodes
 
 
 def preload(cluster, *others):
-    """The setting that makes a cluster what its key says. others: libraries
-    that the measuring itself needs."""
+    """The setting that preloads what the key of a cluster says. others:
+    libraries that the bench itself needs."""
     return {"shared_preload_libraries":
             ", ".join([*others, *(["pg_sweep"] if cluster == SWEEP else [])])}
 
@@ -147,9 +149,9 @@ def verify(side, session, version, *others, capped=False):
 
     others: as for preload().
 
-    capped: small pools, where the limit of all leases together may leave a
-    batch smaller than the one configured, and where there may be fewer
-    partitions than nodes, are part of what is measured."""
+    capped: the pool may be small. Then the limit of all leases together may
+    make a batch smaller than the one configured, and there may be fewer
+    partitions than nodes."""
     def must(what, found, expected):
         if found != expected:
             raise BenchError(f"side {side.name!r} is not in force: {what} is"
@@ -216,8 +218,8 @@ def atomics_per_allocation(before, after):
 
 
 def local_allocations(side, session):
-    """(from partitions on the node of who asked, all) since the reset; None
-    where there are no nodes."""
+    """(allocations from partitions on the process's own node, all) since the
+    reset; None where there are no nodes."""
     if side.nodes is None:
         return None
     return tuple(map(int, session.row("SELECT sum(local_allocations),"
@@ -226,8 +228,8 @@ def local_allocations(side, session):
 
 
 def check_homes(side, workers):
-    """Are these sessions on the nodes 0, 1, .. in turn, and, those on different
-    nodes, in different partitions?"""
+    """Abort unless these sessions are on the nodes 0, 1, .. in turn, and
+    sessions on different nodes are in different partitions."""
     homes = [worker.row("SELECT node, home FROM pg_sweep_backends"
                         " WHERE pid = pg_backend_pid()")
              for worker in workers]

@@ -2,11 +2,12 @@
 
 from statistics import median
 
-from ab.stats import interval, quantile  # noqa: F401
+from ab.stats import SHARE, interval, quantile  # noqa: F401
 
 
 class Samples:
-    """Values by metric, configuration, side and round.
+    """Values by metric, configuration, side (its name, or a sides.Side) and
+    round.
 
     Sides are compared within a round, where they ran one right after the
     other: the ratio of a side is the median of its rounds' ratios to the
@@ -17,25 +18,29 @@ class Samples:
         self.values = {}                # (metric, configuration, side) -> {}
 
     def add(self, metric, configuration, side, round_, value):
-        key = (metric, configuration, side)
+        key = (metric, configuration, name_of(side))
         self.values.setdefault(key, {})[round_] = value
 
+    def by_round(self, metric, configuration, side):
+        return self.values.get((metric, configuration, name_of(side)), {})
+
     def ratios(self, metric, configuration, side):
-        ours = self.values.get((metric, configuration, side), {})
-        base = self.values.get((metric, configuration, self.baseline), {})
+        ours = self.by_round(metric, configuration, side)
+        base = self.by_round(metric, configuration, self.baseline)
         return [ours[r] / base[r] for r in ours if base.get(r)]
 
     def row(self, metric, configuration, side):
-        """One row of the result, or None if there are no samples."""
-        values = list(self.values.get((metric, configuration, side),
-                                      {}).values())
+        """One row of the result, or None if there are no samples. The interval
+        is the bootstrap interval of the ratio."""
+        values = list(self.by_round(metric, configuration, side).values())
         if not values:
             return None
         ratios = self.ratios(metric, configuration, side)
+        low, high = interval(ratios) or (None, None)
         return {
             "metric": metric,
             "configuration": configuration,
-            "side": side,
+            "side": name_of(side),
             "rounds": len(values),
             "median": median(values),
             "min": min(values),
@@ -43,27 +48,55 @@ class Samples:
             "ratio": median(ratios) if ratios else None,
             "ratio_min": min(ratios) if ratios else None,
             "ratio_max": max(ratios) if ratios else None,
+            "ratio_low": low,
+            "ratio_high": high,
         }
 
+    def rows(self):
+        """All rows of the result, for report.write_json()."""
+        return [self.row(*key) for key in self.values]
+
     def configurations(self, metric):
-        """Those that there are samples of this metric of, as they came."""
+        """Those with samples of this metric, in the order in which they
+        came."""
         return list(dict.fromkeys(where for name, where, _ in self.values
                                   if name == metric))
 
     def rounds(self):
-        """How many there were, in words: where time decides, not the same
-        number everywhere."""
+        """How many there were, in words. A time box may give configurations
+        different numbers."""
         counts = {len(values) for values in self.values.values()} or {0}
         low, high = min(counts), max(counts)
         return (f"{low} to {high} rounds" if low != high
                 else f"{low} round{'' if low == 1 else 's'}")
 
-    def rows(self):
-        """All rows of the result, with the bootstrap interval of the ratio:
-        what report.write_json() wants."""
-        rows = [self.row(*key) for key in self.values]
-        for row in rows:
-            row["ratio_low"], row["ratio_high"] = interval(self.ratios(
-                row["metric"], row["configuration"],
-                row["side"])) or (None, None)
-        return rows
+    def median(self, metric, configuration, side, digits):
+        """A table's cell."""
+        row = self.row(metric, configuration, side)
+        return "-" if row is None else f"{row['median']:.{digits}f}"
+
+    def ratio(self, metric, configuration, side, digits=3):
+        """A table's cell: the ratio [and its interval]."""
+        row = self.row(metric, configuration, side)
+        if row is None or row["ratio"] is None:
+            return "-"
+        return with_interval(row["ratio"], row["ratio_low"],
+                             row["ratio_high"], digits)
+
+
+def name_of(side):
+    return side if isinstance(side, str) else side.name
+
+
+def with_interval(value, low, high, digits=3):
+    return f"{value:.{digits}f} [{low:.{digits}f} {high:.{digits}f}]"
+
+
+def rotated(items, round_):
+    """The same items, with another one first in every round. No side always
+    runs first, and none always runs after the same other one."""
+    items = list(items)
+    shift = round_ % len(items)
+    turned = items[shift:] + items[:shift]
+    # every second turn backwards, so that neighbours change as well
+    return turned[::-1] if (round_ // len(items)) % 2 else turned

@@ -1,19 +1,19 @@
-"""In what processes of a server wait: looked at every few milliseconds, as
-pg_stat_activity shows it. It works on any server, and says how long they have
-waited in all, not how often."""
+"""Wait events of a server's processes, sampled every few milliseconds, as
+pg_stat_activity shows them. This works on any server. It gives times, and no
+counts."""
 
 import time
 
 from .paths import BenchError
 
 START_SECONDS = 10
-# Whoever lets go of this advisory lock ends the looking.
+# The release of this advisory lock ends the loop.
 LOCK = 20251
 
 
 class Sampler:
-    """A session that looks by itself, in a loop inside the server: a look costs
-    some 100 us of the CPU, a tenth of what it would cost a client."""
+    """A session that looks in a loop inside the server. A look costs some
+    100 us of CPU time, a tenth of a client's."""
 
     def __init__(self, cluster, ms):
         self.ms = ms
@@ -27,8 +27,8 @@ class Sampler:
         self.pids = pids
         self.session.rows("TRUNCATE looks")
         self.admin.rows(f"SELECT pg_advisory_lock({LOCK})")
-        # Which processes there are is read once a transaction, what they wait
-        # for each time.
+        # The list of processes is read once per transaction, their wait events
+        # each time.
         self.session.send(f"""DO $$ BEGIN
             WHILE NOT pg_try_advisory_lock_shared({LOCK}) LOOP
                 INSERT INTO looks SELECT wait_event_type, wait_event
@@ -48,8 +48,9 @@ class Sampler:
             time.sleep(0.001)
 
     def stop(self):
-        """Returns (how many looks, {(type, event): in how many of them, all
-        processes together}); who waited for nothing is under (\"\", \"\")."""
+        """Returns (number of looks, {(type, event): in how many of them, all
+        processes together}). A look at a process that does not wait is under
+        (\"\", \"\")."""
         self.admin.rows(f"SELECT pg_advisory_unlock({LOCK})")
         self.session.receive()
         seen = {(kind, event): int(count) for kind, event, count

@@ -1,10 +1,10 @@
-"""Whole queries of bench/pins: their tables, how they are run, and whether they
-are what they are taken for."""
+"""Queries of the bench pins: their tables, how they run, and checks of their
+plans and pages."""
 
 import json
 from dataclasses import dataclass
 
-from bench.lib import paths
+from bench.lib.paths import BenchError
 
 PARTITIONS = 256
 TABLES = 16                     # of the wide join
@@ -19,8 +19,9 @@ POINTS = 5000                   # executions of the point select
 
 @dataclass(frozen=True)
 class Query:
-    """sql is prepared and executed, or, if there is a "call", that, which
-    executes sql "times" times inside of a function. sql may say {accounts}."""
+    """sql is prepared and executed. If there is a "call", that is executed
+    instead; it executes sql "times" times inside a function. sql may have
+    {accounts} in it."""
     name: str
     what: str
     sql: str
@@ -51,20 +52,20 @@ class Query:
             "" if self.parameter is None else f" ({self.parameter})")
 
     def check(self, session):
-        """Is the plan the one that is meant, and is all in the pool?"""
+        """Aborts unless the plan is as intended and all is in the pool."""
         self.before(session)
         plan = explain(session, self.execute())
         found = set(node_types(plan))
         if found != set(self.nodes):
-            raise paths.BenchError(f"query {self.name} is not what it should"
+            raise BenchError(f"query {self.name} is not what it should"
                                    f" be: its plan has {sorted(found)} instead"
                                    f" of {sorted(self.nodes)}")
         if self.call:
-            # what it executes inside is counted there, too
+            # its pages include those of the statements inside
             pages = plan["Shared Hit Blocks"]
             plan = explain(session, self.call)
             if plan["Shared Hit Blocks"] < self.times * (pages - 1):
-                raise paths.BenchError(
+                raise BenchError(
                     f"query {self.name} has touched"
                     f" {plan['Shared Hit Blocks']} pages, and {self.times}"
                     f" times {pages} was expected")
@@ -73,14 +74,14 @@ class Query:
                          + plan["Shared Written Blocks"])
 
     def check_moved(self, before, after, side):
-        """Were all executions in between so?"""
+        """The same for all executions in between."""
         read, written = (end - begin for begin, end in zip(before, after))
-        # those that read need buffers, in which other pages may be dirty
+        # a query that reads needs buffers, and may find dirty pages in them
         self.check_pages(read, 0 if self.evict else written, f" ({side})")
 
     def check_pages(self, read, touched, where=""):
         if touched or bool(read) != bool(self.evict):
-            raise paths.BenchError(f"query {self.name}{where} has read {read}"
+            raise BenchError(f"query {self.name}{where} has read {read}"
                                    f" pages and changed or written {touched}")
 
 
@@ -129,7 +130,7 @@ QUERIES = (
     Query("point", f"{POINTS} selects by primary key",
           POINT_SQL, ("Index Scan",), INDEX, call=f"SELECT points({POINTS})",
           times=POINTS, parameter=4711),
-    # last: what they read pushes other pages out in the end
+    # last: the pages that they read evict others in the end
     Query("bitmap_read", "bitmap heap scan, from files", BITMAP_SQL,
           ("Aggregate", "Bitmap Heap Scan", "Bitmap Index Scan"),
           (*BITMAP, *READ_AHEAD), evict="facts"),
@@ -140,14 +141,14 @@ QUERIES = (
 
 
 def explain(session, statement):
-    """What happens when it is executed: the plan with the pages it touched."""
+    """Executes a statement; returns its plan with the pages it touched."""
     answer = session.rows("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF,"
                           f" FORMAT JSON) {statement}")
     return json.loads("\n".join(row[0] for row in answer))[0]["Plan"]
 
 
 def pages_moved(session):
-    """How many pages this session has read from files, and written to them."""
+    """Numbers of pages that this session has read from files and written."""
     session.rows("SELECT pg_stat_force_next_flush()")
     return tuple(int(value) for value in session.row(
         "SELECT sum(coalesce(read_bytes, 0))::int8 / size,"
@@ -164,7 +165,7 @@ def node_types(plan):
 
 
 def make_tables(session, scale):
-    """Rows are in an order that has nothing to do with the indexes, or every
+    """The order of rows has nothing to do with the indexes. Otherwise, every
     probe would find the page that the one before has left pinned."""
     rows = int(FACTS * scale)
     accounts = int(ACCOUNTS * scale)
@@ -226,7 +227,7 @@ def run(session, statement):
 
 
 def fill_pool(session):
-    """All that queries touch into the pool. Returns how many pages."""
+    """Reads all tables and indexes into the pool; returns their pages."""
     return int(session.value(
         "SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i')"
         " AND relnamespace = 'public'::regnamespace"))

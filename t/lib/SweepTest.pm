@@ -43,6 +43,7 @@ our @EXPORT = qw(
   start_pgbench run_pgbench init_pgbench start_switching write_script bgwriter_cycle
   check_balances check_amcheck check_counts_agree unexpected_log_lines
   stock_prefix sweep_root require_modules installed_module wait_until_back
+  servers_below
 );
 
 my @children;
@@ -428,6 +429,21 @@ sub require_modules
 	die "@missing is not installed"
 	  if index(abs_path($node->config_data('--bindir')), sweep_root() . '/build/') == 0;
 	plan skip_all => "@missing is not installed in this server";
+}
+
+# How many servers have their data below a folder
+sub servers_below
+{
+	my ($folder) = @_;
+	my $count = 0;
+
+	foreach my $path (glob('/proc/[0-9]*/cmdline'))
+	{
+		# it may end meanwhile
+		open(my $file, '<', $path) or next;
+		$count++ if (<$file> // '') =~ m{bin/postgres\0.*\Q$folder\E};
+	}
+	return $count;
 }
 
 1;

@@ -1,6 +1,5 @@
-# The benches' results and report: what is no result is refused, sizes fit machines
-# of all kinds, the report has every scenario, and bench/suite runs one, ends when it
-# is told to, and goes on when one fails.
+# The benches: bench/run finds them; Python's own tests; the suite runs a scenario,
+# goes on when one fails, and ends with its servers when it is interrupted.
 
 use strict;
 use warnings FATAL => 'all';
@@ -14,18 +13,17 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
-use Time::HiRes qw(time usleep);
+use UnittestTest;
+use Time::HiRes qw(time);
 
-my $top = abs_path(dirname(__FILE__) . '/..');
-my $suite = "$top/bench/suite/run";
+my $top = abs_path(dirname(__FILE__) . '/../..');
+my $bench = "$top/bench/run";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/bench";
-my $python = '/usr/bin/python3';
-my $least_checks = 65;    # or something has not run
 my $patience = 3 * $PostgreSQL::Test::Utils::timeout_default;
 
-plan skip_all => 'bench/ is not there' unless -x $suite;
+plan skip_all => 'bench/ is not there' unless -x $bench;
 remove_tree($work);
-make_path("$work/check");
+make_path($work);
 $work = abs_path($work);
 
 # where benches have their clusters and results
@@ -33,19 +31,7 @@ $ENV{SWEEP_BENCH_DIR} = "$work/bench";
 
 # ---- what needs no server ----
 
-my ($out, $err) = run_command([ $python, "$top/bench/suite/check.py", "$work/check" ]);
-my @checks = $out =~ /^((?:not )?ok - .*)$/mg;
-
-foreach my $line (@checks)
-{
-	my ($not, $what) = $line =~ /^(not )?ok - (.*)/;
-
-	ok(!$not, $what);
-}
-cmp_ok(scalar(@checks), '>=', $least_checks, scalar(@checks) . ' checks of rows, verdicts, boxes, sizes and the report');
-like($out, qr/^done$/m, 'they came to their end');
-is($err, '', 'without a word on stderr');
-diag($out) if $out =~ /^not ok/m;
+run_unittests('bench');
 
 # ---- wrong options ----
 
@@ -55,7 +41,7 @@ sub run_suite
 	my (@args) = @_;
 	my $said = '';
 
-	IPC::Run::run([ $suite, @args ], '<', \undef, '>', \$said, '2>', \$said, IPC::Run::timeout($patience));
+	IPC::Run::run([ $bench, 'suite', @args ], '<', \undef, '>', \$said, '2>', \$said, IPC::Run::timeout($patience));
 	return ($? >> 8, $said);
 }
 
@@ -66,8 +52,7 @@ foreach my $wrong (
 	[ 'a scenario that there is not', qr/invalid choice: 'nothing'/, '--only', 'nothing' ],
 	[ 'a box for the quick form', qr/--quick has no time box/, '--quick', '--minutes', '5' ],
 	[ 'a server that there is not', qr{/nowhere/bin/postgres is missing}, '--quick', '--stock', '/nowhere' ],
-	[ 'a folder that cannot be made', qr{cannot create /proc/nothing}, '--quick', '--out', '/proc/nothing' ],
-	[ 'a report of nothing', qr/cannot read .*suite\.json/, '--report', '--out', "$work/empty" ])
+	[ 'a folder that cannot be made', qr{cannot create /proc/nothing}, '--quick', '--out', '/proc/nothing' ])
 {
 	my ($what, $message, @args) = @$wrong;
 	my ($status, $said) = run_suite(@args);
@@ -75,24 +60,13 @@ foreach my $wrong (
 	ok($status != 0 && $said =~ $message && $said !~ /Traceback/, "refused: $what") or diag($said);
 }
 
+my ($out) = run_command([ $bench, '--names' ]);
+is($out, join("\n", qw(instructions lwlock startup pins copy alloc coldstart hitratio pgbench scans)), 'bench/run finds all benches');
+($out) = run_command([$bench]);
+like($out, qr/^  demo +Strategies.*^  suite +The workloads/ms, 'it lists them with their summaries');
 my ($status, $said) = run_suite('--list', '--factor', '1');
-like($said, qr{^pgbench_ro:.*?clients: 64, 128, 256, 384, 512\n.*?bench/pgbench/run --scenario beyond --scale 3000}ms,
+like($said, qr{^pgbench_ro:.*?bench/run pgbench --scenario beyond --scale 3000 --clients 64 128 256 384 512 }ms,
 	'--list says what a factor makes of the scenarios');
-
-# How many servers have their data below a folder
-sub servers_below
-{
-	my ($folder) = @_;
-	my $count = 0;
-
-	foreach my $path (glob('/proc/[0-9]*/cmdline'))
-	{
-		# it may end meanwhile
-		open(my $file, '<', $path) or next;
-		$count++ if (<$file> // '') =~ m{bin/postgres\0.*\Q$folder\E};
-	}
-	return $count;
-}
 
 # ---- one scenario that fails, and one after it, for real ----
 
@@ -119,16 +93,16 @@ SKIP:
 	like($said, qr/== copy: failed: .*broken.*== pins: done/s, 'the one after it runs') or diag($said);
 	my $report = slurp_file("$work/out/report.md");
 	like($report, qr/\*\*failed: .*broken\*\*/, 'the report says why');
-	like($report, qr/^\| again, random, 64 held \| [\d.]+ \| 2 \| .* too few rounds/m, 'two rounds are no verdict');
+	like($report, qr/^\| again, random, 64 held \| [\d.]+ \| .* too few rounds/m, 'two rounds are no verdict');
 	like($report, qr/^\| pg_sweep \| commit/m, 'the report says on what');
 	is_deeply([ sort map { basename($_) } grep { -f } glob("$work/out/*") ],
-		[ 'copy.log', 'copy.txt', sort(map("pins.$_", qw(csv json log png svg txt))), 'report.md', 'suite.json' ],
+		[ 'copy.log', 'copy.txt', sort(map("pins.$_", qw(csv json log png svg txt))), 'report.md' ],
 		'files: all, and no others');
 
 	# ---- interrupted ----
 
 	my $said_here = '';
-	my $run = IPC::Run::start([ $suite, '--quick', '--only', 'pgbench_ro', 'pins', '--out', "$work/out2" ],
+	my $run = IPC::Run::start([ $bench, 'suite', '--quick', '--only', 'pgbench_ro', 'pins', '--out', "$work/out2" ],
 		'<', \undef, '>', \$said_here, '2>', \$said_here, IPC::Run::timeout($patience));
 	$run->pump until $said_here =~ /round 1 of/ || !$run->pumpable;
 	$run->signal('INT');

@@ -1,13 +1,13 @@
-"""A/B of two strategies on the demo's server by ab, and that it puts
-everything back."""
+"""A/B of two strategies on the demo's server, and a check that ab restores all
+settings."""
 
 import importlib.util
 
 from bench.lib import paths, report
 
 TITLE = "A/B: is it better here, under this load?"
-# In 6 blocks a verdict on transactions/s is possible at all, in 9 one on the other
-# metrics, which are corrected for being many.
+# A verdict on transactions/s needs at least 6 blocks. One on the other metrics,
+# which are corrected for their number, needs at least 9.
 BLOCKS, BLOCKS_QUICK = 10, 2
 SLICE, SLICE_QUICK = "1.1", "1"
 
@@ -21,7 +21,7 @@ STATE = (
 
 
 def state(stage):
-    """What A/B may change, and must put back."""
+    """The settings that ab may change, and must restore."""
     return [stage.admin.rows(sql) for sql in STATE]
 
 
@@ -34,13 +34,13 @@ def command(stage, *options):
 
 def play(stage):
     stage.explain("""ab switches settings on a running server, in random order
-        under one load, says for each metric whether a difference is shown, and
-        puts everything back, however it ends. Here in a few short slices:""")
+        under one load. For each metric it says whether there is a difference. It
+        restores all settings, however it ends. Here in a few short slices:""")
     options = ["--blocks", BLOCKS_QUICK if stage.args.quick else BLOCKS,
                "--slice", SLICE_QUICK if stage.args.quick else SLICE,
                "--out", stage.cluster.dir / "ab"]
     if importlib.util.find_spec("matplotlib") is None:
-        stage.explain("""(matplotlib is missing, so without a picture: tools/deps
+        stage.explain("""(Without a picture, as matplotlib is missing: tools/deps
             installs it.)""")
         options.append("--no-picture")
     before = state(stage)
@@ -48,11 +48,11 @@ def play(stage):
     if status != 0:
         raise paths.BenchError(f"ab/run has failed (status {status})")
     if state(stage) != before:
-        raise paths.BenchError("ab/run has not put everything back")
+        raise paths.BenchError("ab/run has not restored all settings")
     report.say()
     strategy, policy = before[0][0]
     stage.explain(f"""Everything is as before: strategy "{strategy}", waiting
         "{policy}", and the configuration. This was too short for an answer
-        about transactions. For one, take longer, and slices that are long for what is compared
-        (docs/ab.md); --attach compares under your application instead of pgbench:""")
+        about transactions. An answer takes more and longer slices (docs/ab.md).
+        --attach compares under your application instead of pgbench:""")
     stage.show_command(*command(stage, "--minutes", "5"))

@@ -1,13 +1,13 @@
 """Partitions and nodes."""
 
-TITLE = "Balance: who allocated where"
+TITLE = "Balance: allocations by partition and node"
 
 
 def play(stage):
-    stage.explain("""What the load above has asked of each partition, and got,
-        while "partitioned" was active: a process asks at home, in the partition of
-        the CPU it runs on, and what is more than a fair share is redirected. Life
-        expectancy is how long a page has until the hand comes by again.""")
+    stage.explain("""Requests and allocations of each partition, while
+        "partitioned" was active. A process asks its home, the partition of its CPU;
+        requests beyond a fair share are redirected. Life expectancy is the time until
+        the hand comes back to a page.""")
     psql = stage.terminal()
     psql.type("SELECT partition, node, num_buffers, requests, redirected_out,"
               " allocations,\n       redirected_in, life_expectancy"
@@ -15,5 +15,5 @@ def play(stage):
     psql.type("SELECT node, cpus, partitions, buffers, allocations,"
               " local_percent,\n       share_percent, imbalance_percent"
               " FROM pg_sweep_nodes;")
-    stage.explain("""(A machine of one node can pretend to have more:
-        pg_sweep.numa_debug_nodes.)""")
+    stage.explain("""(pg_sweep.numa_debug_nodes emulates more nodes on a machine
+        with one.)""")

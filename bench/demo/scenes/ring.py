@@ -14,18 +14,19 @@ RING = ("SELECT ring, laps, victims, eager, writes, wal_flushes, skipped_wal,\n"
 
 
 def play(stage):
-    stage.explain("""COPY, CREATE TABLE AS and VACUUM reuse a small ring of buffers,
-        and write each dirty one by itself before they do. With
-        pg_sweep.ring_eager_flush, who meets one writes what else in the ring can be
-        written, neighbours by one call. It pays where several processes load at once,
-        or writes are dear; this is one process, to see what happens.""")
+    stage.explain("""COPY, CREATE TABLE AS and VACUUM reuse a small ring of buffers.
+        They write each dirty buffer separately before its reuse. With
+        pg_sweep.ring_eager_flush, a process that finds a dirty buffer writes all others
+        of the ring that can be written, too, and neighbours by one call. It pays where
+        several processes load at once, or where writes are expensive. Here is one
+        process, to show what happens.""")
     file = stage.cluster.dir / "accounts.copy"
     psql = stage.terminal()
     psql.type("CREATE TABLE IF NOT EXISTS copied (LIKE pgbench_accounts);")
     psql.type(f"COPY (SELECT * FROM pgbench_accounts LIMIT {ROWS})\n"
               f"  TO '{file}';")
     for value in ("off", "on"):
-        # What a session has written is counted from its beginning.
+        # The counters of a session begin with it.
         psql = stage.terminal()
         psql.type("TRUNCATE copied;")
         psql.type(f"SET pg_sweep.ring_eager_flush = {value};")

@@ -3,7 +3,7 @@
 import subprocess
 
 from bench.lib import paths, report
-from stage import NotHere
+from bench.demo.stage import NotHere
 
 TITLE = "Simulator: the same on a machine that is not here"
 MACHINE = "m6i-metal"
@@ -13,8 +13,7 @@ LOAD = ("load=alloc", "load.usage=2", "load.mixed=1", "backends=64",
 
 
 def build(stage, program):
-    """It is compiled once, from the server's sources; gcc and they may not be
-    here."""
+    """It is compiled once. gcc or the server's sources may be missing."""
     report.progress("    compiling the simulator, if it is not there")
     status, said = stage.run(program, "build", quiet=True,
                              errors=subprocess.STDOUT)
@@ -34,13 +33,13 @@ def simulate(stage, program, strategy):
 
 
 def play(stage):
-    program = paths.ROOT / "bench" / "sim" / "run"
+    program = paths.ROOT / "sim" / "run"
     build(stage, program)
-    stage.explain("""sim plays the strategies' own source files on a simulated
-        machine, counting what each cache line costs that moves between cores. Here 64
-        backends on 64 cores allocate buffers and do nothing else, which is the worst
-        case, for a moment too short for the balancer. docs/scaling.md has other loads
-        and machines, and how far off it was where others have measured.""")
+    stage.explain("""sim runs the strategies' own source files on a simulated
+        machine and counts the cost of each cache line that moves between cores. Here 64
+        backends on 64 cores do nothing but allocate buffers, which is the worst case.
+        The run is too short for the balancer. docs/scaling.md has other loads and
+        machines, and the errors against published measurements.""")
     stage.run(program, "check", MACHINE)
     rows = []
     for strategy in STRATEGIES:
@@ -54,5 +53,5 @@ def play(stage):
     report.table(["", "million allocations/s", "ns for one",
                   "of it waiting for cache lines"], rows)
     report.say()
-    stage.explain("""(It measures your machine, too: sim/run calibrate. The same
-        run gives the same figures, to the last digit.)""")
+    stage.explain("""(The same run gives the same figures, to the last
+        digit.)""")

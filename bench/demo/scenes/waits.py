@@ -1,4 +1,4 @@
-"""Policies of waiting for LWLocks, and what waiting costs."""
+"""Policies of waiting for LWLocks, and the cost of waiting."""
 
 import time
 
@@ -11,14 +11,14 @@ CLIENTS = 32
 JOBS = 2
 BASELINE = "stock"
 LAST = "lockless_spin"
-# After a switch: those who wait already go on as they began.
+# After a switch, processes that wait already end their wait under the old policy.
 SETTLE = 0.25
 MEASURE, MEASURE_QUICK = 2.0, 0.75
 # One that this load contends for.
 TRANCHE = "LockManager"
 
-# Each transaction of the load takes one number, and it is known at once: what
-# pg_stat_database has is reported once a second.
+# Each transaction of the load takes one number, which is known at once.
+# pg_stat_database is updated once a second.
 TRANSACTIONS = "pg_snapshot_xmax(pg_current_snapshot())::text::int8"
 TOTALS = (f"SELECT extract(epoch FROM clock_timestamp()), {TRANSACTIONS}, w.*"
           " FROM (SELECT coalesce(sum(contended), 0),"
@@ -26,7 +26,7 @@ TOTALS = (f"SELECT extract(epoch FROM clock_timestamp()), {TRANSACTIONS}, w.*"
           " coalesce(sum(spurious_wakeups), 0), coalesce(sum(wait_time), 0),"
           " coalesce(max(longest_wait), 0) FROM pg_sweep_lwlock_waits) w")
 WAITS = ("SELECT tranche, mode, contended, spun, slept,"
-         " spurious_wakeups AS in_vain,\n"
+         " spurious_wakeups AS spurious,\n"
          "       round(wait_time) AS wait_ms,"
          " round(longest_wait::numeric, 1) AS longest_ms\n"
          "  FROM pg_sweep_lwlock_waits ORDER BY wait_time DESC LIMIT 5;")
@@ -37,7 +37,7 @@ POLICIES = ("SELECT * FROM pg_sweep_lwlock_policies"
 
 
 def measure(stage, policy):
-    """A row of the table: this policy for a moment."""
+    """One row of the table: this policy for a moment."""
     rows = stage.admin.rows
     rows(f"SELECT pg_sweep_set_lwlock_policy({quote(policy)})")
     time.sleep(SETTLE)
@@ -51,7 +51,7 @@ def measure(stage, policy):
 
 
 def policies(stage):
-    """stock first, and the one that is looked at closer last"""
+    """stock first, and the one that is shown in detail last"""
     names = [name for (name,) in stage.admin.rows(
         "SELECT unnest(enumvals) FROM pg_settings"
         " WHERE name = 'pg_sweep.lwlock_policy'")]
@@ -62,14 +62,14 @@ def play(stage):
     try:
         show(stage)
     finally:
-        # whatever has happened
+        # after errors, too
         stage.admin.rows(BACK)
 
 
 def show(stage):
-    stage.explain(f"""What processes do while a lightweight lock (LWLock) is taken
-        is a policy, switched like a strategy for all processes at once, under
-        load: here TPC-B by {CLIENTS} clients.""")
+    stage.explain(f"""A policy decides how processes wait for a lightweight lock
+        (LWLock). Like a strategy, it is switched for all processes at once, under load:
+        here TPC-B by {CLIENTS} clients.""")
     stage.show_command(stage.server.bin("pgbench"), *stage.connection(),
                        "-n", "-M", "prepared", "-c", CLIENTS, "-j", JOBS,
                        "-T", "60", stage.database, after=" &")
@@ -85,12 +85,13 @@ def show(stage):
         load.stop()
     stage.explain("The same for each policy, all locks together, from the same"
                   " view:")
-    report.table(["", "transactions/s", "contended", "got by trying", "slept",
-                  "woken in vain", "wait, ms", "longest, ms"], cells)
+    report.table(["", "transactions/s", "contended", "got by spinning",
+                  "slept", "spurious wakeups", "wait, ms", "longest, ms"],
+                 cells)
     report.say()
-    stage.explain("""(A second or two each is no comparison: that takes
-        ab/run ... --setting lwlock_policy=stock --setting
-        lwlock_policy=spin.) One tranche may have a policy of its own:""")
+    stage.explain("""(A second or two each is no comparison. For one, use
+        ab/run ... --setting lwlock_policy=stock --setting lwlock_policy=spin.) One
+        tranche may have a policy of its own:""")
     psql.type(f"SELECT pg_sweep_set_lwlock_policy('spin', {quote(TRANCHE)});")
     psql.type(POLICIES)
     stage.explain("And back:")

@@ -374,7 +374,7 @@ measure_lwlock_turns(PG_FUNCTION_ARGS)
 /*
  * measure_lwlock_pairs - acquire and release a lock of our own, and nothing else
  *
- * bench/instructions counts what is executed inside of this function, by its
+ * bench/run instructions counts what is executed inside of this function, by its
  * name.
  */
 Datum

@@ -400,7 +400,7 @@ pin_and_unpin(Load *load, uint64 begin, int operations)
 }
 
 /*
- * What is measured.  bench/pins counts what is executed inside of this function,
+ * What is measured.  bench/run pins counts what is executed inside of this function,
  * by its name.
  */
 pg_noinline void

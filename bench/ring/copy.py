@@ -1,38 +1,29 @@
-#!/usr/bin/env python3
-"""Parallel COPY into one table: eager flush of the ring on and off, on the same
-server in turn, and the stock server.
+"""Is parallel COPY into one table faster with eager flush of the ring, and why?
 
-1, 4 and 16 writers, sessions that stay open, load a table (a int, b int) from a
-file on the server, all of them the same one. Files, WAL and tables are on a
-disk, fsync is on. Before each sample the table is made anew, followed by a
-checkpoint.
+Eager flush is switched on and off on the same server in turn; the stock server
+is a side of its own. 1, 4 and 16 writers, sessions that stay open, load a table
+(a int, b int) from one file on the server. Files, WAL and tables are on a disk,
+fsync is on. Before each sample the table is made anew, followed by a checkpoint.
 
-Besides the time that it takes, what causes it is counted: waits on
-WALWriteLock, calls that write, blocks in each, WAL, checkpoints, CPU time."""
+Besides the time, the causes are counted: waits on WALWriteLock, calls that
+write, blocks in each, WAL, checkpoints, CPU time."""
 
-import argparse
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from bench.lib import (cluster, paths, processes, report, runner, sides, stats,
+                       waits)
+from bench.lib.paths import BenchError
+from bench.lib.session import quote
+from bench.ring import tables
 
-from bench.lib import (box, cluster, paths, processes, report,  # noqa: E402
-                 sides, stats, waits)
-import results  # noqa: E402
-
-CONTROL = sides.Side("stock server (again)", "control")
 OFF = sides.ring_eager_flush(False)
 ON = sides.ring_eager_flush(True)
 
-WRITERS = (1, 4, 16)
-WRITERS_QUICK = (2,)
-
 BLOCK = 8192
-ROWS_A_BLOCK = 226              # of two integers each
+BLOCK_ROWS = 226                # rows of two integers
 MB = 1024 * 1024
 # A ring of COPY: so large, and at most this part of the pool.
 RING_BLOCKS = 16 * MB // BLOCK
@@ -44,70 +35,45 @@ WAL_SHARE = 0.75                # at most; measured: 0.46
 SOURCE_SHARE = 0.5              # the file, at most
 
 
-def arguments():
-    parser = argparse.ArgumentParser(
-        prog=report.program(), description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_argument
-    add("--quick", action="store_true",
-        help="two writers and little data: shows that it works")
-    add("--rounds", type=int, help="default 7; quick: 2")
-    add("--writers", type=int, nargs="+", metavar="N",
-        help=f"default {' '.join(map(str, WRITERS))};"
-             f" quick: {' '.join(map(str, WRITERS_QUICK))}")
-    add("--mb", type=int,
-        help="of the table that one COPY fills; default 128; quick: 24")
-    add("--loads", type=int,
-        help="COPYs of all writers together, at least one for each; default"
-             " 32; quick: 4")
-    add("--shared-buffers", help="default 512MB; quick: 64MB")
-    add("--sample-ms", type=int, default=10,
-        help="between two looks at wait events (default 10)")
-    add("--set", action="append", default=[], metavar="NAME=VALUE",
-        help="a setting of the servers, such as wal_writer_delay=10s; may be"
-             " repeated")
-    add("--unlogged", action="store_true",
-        help="into an unlogged table: no WAL, so that combined writes are all"
-             " the difference; results in copy_unlogged.json")
-    add("--control", action="store_true",
-        help="a second stock server as a side of its own: its ratio to the"
-             " first shows what is noise")
-    add("--check", action="store_true",
-        help="exit 1 if a figure is not what is wanted")
-    box.add_option(parser)
-    paths.add_server_options(parser)
-    args = parser.parse_args()
-    for name, full, quick in (("rounds", 7, 2),
-                              ("writers", WRITERS, WRITERS_QUICK),
-                              ("mb", 128, 24), ("loads", 32, 4),
-                              ("shared_buffers", "512MB", "64MB")):
-        if getattr(args, name) is None:
-            setattr(args, name, quick if args.quick else full)
-    if min(args.rounds, args.mb, args.loads, args.sample_ms,
-           *args.writers) <= 0:
-        parser.error("numbers must be greater than zero")
-    if not all("=" in setting.strip("=") for setting in args.set):
-        parser.error("--set wants NAME=VALUE")
-    args.set = dict(setting.split("=", 1) for setting in args.set)
-    args.writers = sorted(set(args.writers))
-    return args
+class Bench(runner.Bench):
+    rounds = 7, 2
+    baseline = OFF.name
+    boxed = controlled = True
 
+    @staticmethod
+    def options(add):
+        add("--writers", (1, 4, 16), (2,))
+        add("--mb", 128, 24, "size of the table that one COPY fills")
+        add("--loads", 32, 4, "COPYs of all writers together, at least one"
+            " each")
+        add("--shared-buffers", "512MB", "64MB")
+        add("--sample-ms", 10, help="between two looks at wait events")
+        add("--set", (), help="settings of the servers, such as"
+            " wal_writer_delay=10s", type=str, metavar="NAME=VALUE")
 
-class Bench:
+    @staticmethod
+    def switches(switch):
+        switch("--unlogged", "loads an unlogged table: without WAL, combined"
+               " writes are the whole difference; results in"
+               " copy_unlogged.json")
+
+    @staticmethod
+    def finish(args, error):
+        if not all("=" in setting.strip("=") for setting in args.set):
+            error("--set needs NAME=VALUE")
+        args.set = dict(setting.split("=", 1) for setting in args.set)
+        args.writers = sorted(set(args.writers))
+
     def __init__(self, args):
-        self.args = args
-        self.name = "copy_unlogged" if args.unlogged else "copy"
+        super().__init__(args)
         self.sides = [OFF, ON, sides.STOCK_SERVER]
         if args.control:
-            self.sides.append(CONTROL)
-        self.keys = list(dict.fromkeys(side.cluster for side in self.sides))
-        self.stock = paths.stock_server(args)
-        self.patched = paths.patched_server(args)
-        sides.check_servers(self.stock, self.patched)
-        self.samples = stats.Samples(OFF.name)
-        self.box = box.Box(args.minutes)
-        self.clusters = {}
-        self.source = paths.BENCH / "clusters" / f"{self.name}-source.data"
+            self.sides.append(sides.CONTROL)
+        self.source = (paths.BENCH / "clusters"
+                       / f"{self.result_name()}-source.data")
+
+    def result_name(self):
+        return "copy_unlogged" if self.args.unlogged else "copy"
 
     def loads_of_each(self, writers):
         return max(1, self.args.loads // writers)
@@ -124,15 +90,15 @@ class Bench:
         """Before anything is written."""
         wal = self.wal_mb() + 1024
         needed = (self.args.mb * SOURCE_SHARE + self.most_mb()
-                  + len(self.keys) * (wal + 512))
+                  + len(self.keys()) * (wal + 512))
         there = shutil.disk_usage(paths.BENCH).free // MB
         if there < needed:
-            raise paths.BenchError(
+            raise BenchError(
                 f"{needed:.0f} MB of disk are needed and {there} are free at"
                 f" {paths.BENCH}: use a smaller --mb or --loads")
         if on_tmpfs(paths.BENCH):
-            raise paths.BenchError(f"{paths.BENCH} is in memory; a disk is"
-                                   " what this bench is about")
+            raise BenchError(f"{paths.BENCH} is in memory; this bench needs a"
+                             " disk")
 
     def wal_mb(self):
         return max(256, round(self.most_mb() * WAL_SHARE))
@@ -146,8 +112,8 @@ class Bench:
             "synchronous_commit": "on",
             "wal_level": "replica",
             "max_connections": max(self.args.writers) + 20,
-            # No checkpoint by WAL within a sample, and files for all of its
-            # WAL there from the sample before: none has to be made.
+            # No checkpoint by WAL within a sample. The files of the sample
+            # before have room for all of its WAL: none has to be made.
             "min_wal_size": f"{self.wal_mb()}MB",
             "max_wal_size": f"{3 * self.wal_mb() + 1024}MB",
             **self.args.set}
@@ -155,9 +121,9 @@ class Bench:
     def prepare(self):
         self.check_space()
         first = None
-        for key in self.keys:
-            server = self.patched if key == sides.SWEEP else self.stock
-            here = cluster.Cluster(self.name, key, server, self.settings(key))
+        for key in self.keys():
+            here = cluster.Cluster(self.result_name(), key, self.server(key),
+                                   self.settings(key))
             report.progress(f"making cluster {key}")
             here.init()
             here.start()
@@ -173,29 +139,27 @@ class Bench:
             first = first or here
         self.check_ring(first)
         report.progress(f"making a file for {self.args.mb} MB of the table")
-        self.rows = self.args.mb * MB // BLOCK * ROWS_A_BLOCK
+        self.rows = self.args.mb * MB // BLOCK * BLOCK_ROWS
         first.admin.rows("COPY (SELECT i, hashint4(i) FROM"
                          f" generate_series(1, {self.rows}) i)"
-                         f" TO {sides.quote(self.source)}")
+                         f" TO {quote(self.source)}")
 
     def check_ring(self, here):
         buffers = int(here.admin.value("SELECT setting FROM pg_settings"
                                        " WHERE name = 'shared_buffers'"))
         self.ring = min(RING_BLOCKS, buffers // RING_SHARE)
         if self.args.mb * MB // BLOCK < LEAST_LAPS * self.ring:
-            raise paths.BenchError(
+            raise BenchError(
                 f"a ring has {self.ring * BLOCK / MB:.0f} MB, so --mb must be"
-                f" {LEAST_LAPS * self.ring * BLOCK / MB:.0f} at least")
-
-    def remove(self):
-        for here in list(self.clusters.values()):
-            here.remove()
-        self.remove_source()
-
-    def remove_source(self):
-        self.source.unlink(missing_ok=True)
+                f" at least {LEAST_LAPS * self.ring * BLOCK / MB:.0f}")
 
     # -- a sample
+
+    def run(self):
+        try:
+            return super().run()
+        finally:
+            self.source.unlink(missing_ok=True)
 
     def measure(self):
         most = max(self.args.writers, key=self.table_mb)
@@ -203,22 +167,17 @@ class Bench:
             # the first time, files for WAL have to be made
             report.progress(f"not counted: {where(most)}, {side.name}")
             self.sample(most, side)
-        for round_ in self.box.rounds(self.args.rounds):
+        for round_ in self.each_round():
             for writers in self.args.writers:
                 for side in stats.rotated(self.sides, round_):
-                    report.progress(
-                        f"round {round_ + 1} of {self.args.rounds}"
-                        f"{' at most' if self.args.minutes else ''}:"
-                        f" {where(writers)}, {side.name}")
-                    found = self.sample(writers, side)
-                    for metric, value in found.items():
-                        self.samples.add(metric, where(writers), side.name,
-                                         round_, value)
+                    report.progress(f"{where(writers)}, {side.name}")
+                    self.note(where(writers), side, round_,
+                              self.sample(writers, side))
         for here in self.clusters.values():
             here.admin.rows("DROP TABLE IF EXISTS loaded")
 
     def sample(self, writers, side):
-        """What one side's loads took, by metric."""
+        """The values of one side's loads, by metric."""
         here = self.clusters[side.cluster]
         sessions, pids = here.writers[:writers], here.pids[:writers]
         sides.activate(side, here.admin)
@@ -230,11 +189,11 @@ class Bench:
             f"CREATE {'UNLOGGED ' if self.args.unlogged else ''}TABLE loaded"
             " (a int, b int) WITH (autovacuum_enabled = off)")
         for other in self.clusters.values():
-            # also what removes the files of a table that was dropped
+            # also removes the files of a table that was dropped
             other.admin.rows("CHECKPOINT")
         os.sync()
 
-        copy = f"COPY loaded FROM {sides.quote(self.source)}"
+        copy = f"COPY loaded FROM {quote(self.source)}"
         loads = self.loads_of_each(writers)
         here.sampler.start(pids)
         before = self.counters(side, here, pids)
@@ -247,40 +206,40 @@ class Bench:
         kernel = Kernel(pids, here.sampler.pid)
         looks, seen = here.sampler.stop()
         for session in sessions:
-            # until it has, what it has counted is its own
+            # only then are its counters in shared memory
             session.rows("SELECT pg_stat_force_next_flush()")
         after = self.counters(side, here, pids, kernel)
         for session in (here.admin, *sessions):
             sides.verify(side, session, self.patched.version)
         self.check_laps(side, before, after)
         self.check_table(here, writers, loads)
-        return results.metrics(before, after, elapsed, looks, seen,
+        return tables.metrics(before, after, elapsed, looks, seen,
                                self.table_mb(writers) / 1024)
 
     def check_laps(self, side, before, after):
-        """A parameter can be on and nothing be done."""
+        """Abort unless rings were gone through just as the side says."""
         if side.ring_eager_flush is None:
             return
         laps = after["laps"] - before["laps"]
         if (laps > 0) != side.ring_eager_flush:
-            raise paths.BenchError(f"side {side.name!r} is not in force: rings"
+            raise BenchError(f"side {side.name!r} is not in force: rings"
                                    f" were gone through {laps:.0f} times")
 
     def check_table(self, here, writers, loads):
-        """Is all of it there?"""
+        """Abort unless all rows have arrived."""
         size = int(here.admin.value("SELECT pg_relation_size('loaded')"))
         found = int(here.admin.value(
             "SELECT pg_stat_get_tuples_inserted('loaded'::regclass)"))
         if found != self.rows * writers * loads:
-            raise paths.BenchError(f"{found} rows were loaded instead of"
+            raise BenchError(f"{found} rows were loaded instead of"
                                    f" {self.rows * writers * loads}")
         if size < self.table_mb(writers) * MB:
-            raise paths.BenchError(f"the table has {size} bytes, fewer than"
+            raise BenchError(f"the table has {size} bytes, fewer than"
                                    f" {self.table_mb(writers)} MB")
 
     def counters(self, side, here, pids, kernel=None):
-        """What is counted of the writers, and of the server, by name. kernel:
-        what the kernel has counted, if that was asked earlier."""
+        """Counters of the writers and of the server, by name. kernel: those
+        of the kernel, if they were read earlier."""
         found = dict((kernel or Kernel(pids, here.sampler.pid)).found)
         admin = here.admin
         admin.rows("SELECT pg_stat_force_next_flush()")
@@ -314,9 +273,10 @@ class Bench:
             "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
         if side.ring_eager_flush is None:
             return found
-        # COPY on a server of its own: whoever waits for it does so for us.
-        # Who flushes waits until it is free, and then looks whether another
-        # has done it; who needs a WAL buffer, and the WAL writer, exclusively.
+        # The server does nothing else: all waits are because of the loads. A
+        # process that flushes waits until the lock is free, and then looks
+        # whether another one has flushed. A process that needs a WAL buffer,
+        # and the WAL writer, wait for the lock in exclusive mode.
         add(("lock_waits", "flush_waits", "lock_contended", "lock_ms"),
             "SELECT coalesce(sum(waits), 0), coalesce(sum(waits) FILTER"
             " (WHERE mode = 'wait until free'), 0),"
@@ -330,9 +290,20 @@ class Bench:
             " WHERE ring = 'bulkwrite'")
         return found
 
+    # -- results
+
+    def show(self):
+        self.tables = tables.CopyTables(self, [
+            (writers, where(writers), self.table_mb(writers))
+            for writers in self.args.writers])
+        self.tables.show()
+
+    def wanted(self):
+        return self.tables.wanted()
+
 
 class Kernel:
-    """What processes have used, as the kernel tells."""
+    """Counters of processes that the kernel has."""
 
     def __init__(self, pids, sampler):
         usage = processes.usage(pids)
@@ -346,7 +317,7 @@ def where(writers):
 
 
 def on_tmpfs(folder):
-    """By the mount that its path is below of."""
+    """By the mount that the folder is below."""
     best = ("", "")
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mount, kind, *_ = line.split()
@@ -355,31 +326,3 @@ def on_tmpfs(folder):
                 best[0]):
             best = (mount, kind)
     return best[1] in ("tmpfs", "ramfs")
-
-
-def main():
-    args = arguments()
-    paths.be_plain_user()
-    bench = Bench(args)
-    lock = paths.only_one(bench.name)
-    cluster.stop_all_at_exit()
-    for line in report.machine([bench.stock, bench.patched]):
-        report.say(line)
-    try:
-        bench.prepare()
-        bench.measure()
-    finally:
-        bench.remove_source()
-    found = results.Results(args, bench.sides, [
-        (writers, where(writers), bench.table_mb(writers))
-        for writers in args.writers], bench.samples)
-    found.show()
-    met = found.wanted()
-    report.write_json(bench.name, found.rows())
-    bench.remove()
-    lock.close()
-    return 0 if met or not args.check else 1
-
-
-if __name__ == "__main__":
-    report.run(main)

@@ -1,8 +1,10 @@
-"""What bench/pins prints and judges of its samples."""
+"""Loads, tables and required figures of the bench pins."""
 
 from dataclasses import dataclass
+from statistics import median
 
-from bench.lib import paths, report, results, sides, stats
+from bench.lib import report, sides, stats
+from bench.lib.paths import BenchError
 
 PIN_TIME = "pin_ns"
 PIN_CPU = "pin_cpu_ns"
@@ -11,11 +13,11 @@ QUERY_CPU = "query_cpu_ms"
 HELD_PINS = "pins_seen_held"
 COUNTED = "instructions_per_pin"
 
-ENOUGH_HITS = 20                # for each held page, until chance leaves none out
+ENOUGH_HITS = 20                # per held page: chance misses none
 
-# What is wanted of the patched server, as medians of the rounds. With FEW held,
-# every kind that pins is judged; with MANY and WIDE only pins of what is held, as
-# much of the other kinds is something that no way of tracking pins can save.
+# Required of the patched server, as medians of the rounds. With FEW held, every
+# kind that pins is judged. With MANY and WIDE only pins of held pages are: most of
+# the other kinds' time has nothing to do with the tracking of pins.
 FEW, MOST_FEW = 8, 1.0          # held at most: times the stock server's time
 FEW_KINDS = ("again", "other", "read", "stream", "join")
 MANY, MOST_MANY = (16, 32, 64), 0.35
@@ -39,9 +41,9 @@ class Load:
         return f"{self.name()}, {self.held} held"
 
     def check(self, operations, pages):
-        """A load must have pinned as many different pages as its name says.
-        On a busy machine a sample may be of few operations; by then, chance
-        need not have come to every held page."""
+        """Abort unless a load has pinned as many different pages as its name
+        says. On a busy machine a sample may have few operations, and may have
+        missed some held pages by chance."""
         expected = {"again": 1 if self.order == "last" else self.held,
                     "owner": self.held, "other": 16, "read": 16,
                     "join": self.held + 12, "stream": 2 * self.held + 16}[self.kind]
@@ -51,17 +53,17 @@ class Load:
         least = (expected // 2 if by_chance and hits < ENOUGH_HITS * self.held
                  else expected)
         if not least <= pages <= expected or operations <= 0:
-            raise paths.BenchError(f"{self.where()}: {operations} operations on"
+            raise BenchError(f"{self.where()}: {operations} operations on"
                                    f" {pages} pages instead of {expected}")
 
 
-class Results(results.Results):
-    def __init__(self, args, all_sides, loads, queries, samples):
-        super().__init__(samples)
-        self.args = args
-        self.sides = all_sides
-        self.loads = loads
-        self.queries = queries
+class PinTables:
+    def __init__(self, bench):
+        self.args = bench.args
+        self.samples = bench.samples
+        self.sides = bench.sides
+        self.loads = bench.loads
+        self.queries = bench.queries
 
     def others(self):
         return self.sides[1:]
@@ -92,13 +94,12 @@ class Results(results.Results):
         loads = [load for load in self.loads if load.name() == name]
         rows = []
         for load in loads:
-            stock, patched = (self.row(PIN_CPU, load.where(), side)["median"]
-                              for side in (sides.STOCK_SERVER,
-                                           sides.NOTHING_LOADED))
-            rows.append((load.held, f"{stock:.1f}", f"{patched:.1f}",
-                         *(self.ratio(PIN_CPU, load.where(), side)
+            rows.append((load.held, *(
+                self.samples.median(PIN_CPU, load.where(), side, 1)
+                for side in (sides.STOCK_SERVER, sides.NOTHING_LOADED)),
+                         *(self.samples.ratio(PIN_CPU, load.where(), side)
                            for side in self.others()),
-                         self.ratio(PIN_TIME, load.where(),
+                         self.samples.ratio(PIN_TIME, load.where(),
                                     sides.NOTHING_LOADED)))
         report.table(["held", "stock, CPU ns", "patched", *(
             f"{short(side)}, CPU" for side in self.others()),
@@ -106,8 +107,8 @@ class Results(results.Results):
 
     def wide_ratios(self, name, side):
         """With many held to one held on the same side, round by round."""
-        many, one = (self.samples.values.get(
-            (PIN_CPU, f"{name}, {held} held", side.name), {}) for held in WIDE)
+        many, one = (self.samples.by_round(PIN_CPU, f"{name}, {held} held",
+                                           side) for held in WIDE)
         return [many[round_] / one[round_] for round_ in many if round_ in one]
 
     def show_wide(self):
@@ -123,26 +124,27 @@ class Results(results.Results):
     def show_queries(self):
         rows = []
         for query in self.queries:
-            pins = self.row(HELD_PINS, query.name, sides.NOTHING_LOADED)
-            stock = self.row(QUERY_CPU, query.name, sides.STOCK_SERVER)
-            rows.append((query.name, report.fixed(pins["median"], 0),
-                         report.fixed(stock["median"], 2),
-                         *(self.ratio(QUERY_CPU, query.name, side)
+            rows.append((query.name,
+                         self.samples.median(HELD_PINS, query.name,
+                                             sides.NOTHING_LOADED, 0),
+                         self.samples.median(QUERY_CPU, query.name,
+                                             sides.STOCK_SERVER, 2),
+                         *(self.samples.ratio(QUERY_CPU, query.name, side)
                            for side in self.others()),
-                         self.ratio(QUERY_TIME, query.name,
+                         self.samples.ratio(QUERY_TIME, query.name,
                                     sides.NOTHING_LOADED)))
         report.table(["query", "pins seen", "stock, CPU ms", *(
             f"{short(side)}, CPU" for side in self.others()),
             "patched, elapsed"], rows,
             f"queries; shared_buffers = {self.args.shared_buffers},"
-            f" {self.args.slices} executions a side and round")
+            f" {self.args.slices} executions per side and round")
         for query in self.queries:
             report.say(f"{query.name}: {query.what}")
 
     def show_counted(self):
         rows = []
         for load in self.loads:
-            found = [self.row(COUNTED, load.where(), side)
+            found = [self.samples.row(COUNTED, load.where(), side)
                      for side in self.sides]
             rows.append((load.where(), *(f"{row['median']:.2f}"
                                          for row in found),
@@ -154,24 +156,19 @@ class Results(results.Results):
     # -- what is wanted
 
     def wanted(self):
-        if self.args.instructions:
-            return True
-        met = report.verdict([*self.wanted_few(), *self.wanted_many(),
-                              *self.wanted_wide(), *self.wanted_queries()])
-        for line in self.not_judged():
-            report.say(line)
-        return met
+        return [*self.wanted_few(), *self.wanted_many(), *self.wanted_wide(),
+                *self.wanted_queries()]
 
     def worst(self, metric, wheres, limit, what, time="CPU time"):
-        """One line for several configurations, of which the worst counts, on
-        whichever side of the patched server it is."""
-        found = {(where, side): self.row(metric, where, side)["ratio"]
+        """One line for several configurations: the worst of all sides of the
+        patched server."""
+        found = {(where, side): self.samples.row(metric, where, side)["ratio"]
                  for where in wheres for side in self.patched()}
         if not found:
             return
         worst = max(found, key=found.get)
-        noise = self.row(metric, worst[0], self.sides[1])["ratio"]
-        most_noise = max(self.row(metric, where, self.sides[1])["ratio"]
+        noise = self.samples.row(metric, worst[0], self.sides[1])["ratio"]
+        most_noise = max(self.samples.row(metric, where, self.sides[1])["ratio"]
                          for where in wheres)
         yield (found[worst] <= limit,
                f"{what}: {found[worst]:.3f} of the stock server's {time} at"
@@ -194,15 +191,9 @@ class Results(results.Results):
                           and load.name() in MANY_LOADS],
                 MOST_MANY, f"{held} held, again")
 
-    def names(self, judged, pick):
-        """Of the loads that pin: those that are judged, or the others."""
-        return [name for name in dict.fromkeys(
-            load.name() for load in self.loads if load.kind in FEW_KINDS)
-            if (name in judged) == pick]
-
     def wanted_wide(self):
-        found = {(name, side): stats.median(ratios)
-                 for name in self.names(WIDE_LOADS, True)
+        found = {(name, side): median(ratios)
+                 for name in WIDE_LOADS
                  for side in self.patched()
                  if (ratios := self.wide_ratios(name, side))}
         if found:
@@ -211,29 +202,6 @@ class Results(results.Results):
                    f"{WIDE[0]} held, again: {found[worst]:.2f} of the time with"
                    f" {WIDE[1]} held at worst ({worst[0]}, {short(worst[1])}),"
                    f" at most {MOST_WIDE} wanted")
-
-    def not_judged(self):
-        """What the loads that no limit is for have to do with the same figures:
-        of the sides of the patched server the worst."""
-        def line(what, found):
-            if found:
-                yield f"{what}, not judged: " + "; ".join(
-                    f"{name} {max(ratios):.{digits}f}"
-                    for name, ratios, digits in found)
-
-        for held in MANY:
-            rows = [(name, [self.row(PIN_CPU, f"{name}, {held} held", side)
-                            for side in self.patched()])
-                    for name in self.names(MANY_LOADS, False)]
-            yield from line(f"{held} held, of the stock server's CPU time",
-                            [(name, [row["ratio"] for row in found], 3)
-                             for name, found in rows if all(found)])
-        ratios = [(name, [self.wide_ratios(name, side)
-                          for side in self.patched()])
-                  for name in self.names(WIDE_LOADS, False)]
-        yield from line(f"{WIDE[0]} held, of the time with {WIDE[1]} held",
-                        [(name, list(map(stats.median, found)), 2)
-                         for name, found in ratios if all(found)])
 
     def wanted_queries(self):
         yield from self.worst(QUERY_CPU, [query.name for query in self.queries],
@@ -244,7 +212,7 @@ class Results(results.Results):
 
 
 def median_and_interval(ratios):
-    return results.with_interval(stats.median(ratios),
+    return stats.with_interval(median(ratios),
                                  *stats.interval(ratios), 2)
 
 

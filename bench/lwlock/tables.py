@@ -1,6 +1,6 @@
-"""What bench/lwlock prints, draws, and judges of its samples."""
+"""Tables, pictures and required figures of the bench lwlock."""
 
-from bench.lib import paths, plot, report, results, sides, stats
+from bench.lib import paths, plot, report, sides, stats
 
 TPS = "tps"
 CPU = "cpu_us_per_transaction"
@@ -24,14 +24,14 @@ MOST_LATENCY = 1.2
 SLEEPS_AT = 20                  # connections, where sleeps are compared
 
 
-class Results(results.Results):
-    def __init__(self, args, all_sides, cells, hot_where, samples):
-        super().__init__(samples)
-        self.args = args
-        self.sides = all_sides
-        self.policies = [side for side in all_sides if side.lwlock_policy]
-        self.cells = cells
-        self.hot_where = hot_where
+class LwlockTables:
+    def __init__(self, bench):
+        self.args = bench.args
+        self.samples = bench.samples
+        self.sides = bench.sides
+        self.policies = [side for side in self.sides if side.lwlock_policy]
+        self.cells = bench.cells
+        self.hot_where = bench.hot_where()
 
     def others(self):
         return self.sides[1:]
@@ -58,9 +58,9 @@ class Results(results.Results):
 
     def show_steps(self, title, cells, metric, unit, digits):
         rows = [(cell.connections,
-                 report.fixed(self.row(metric, cell.where(),
-                                       sides.STOCK_SERVER)["median"], digits),
-                 *(self.ratio(metric, cell.where(), side, 2)
+                 self.samples.median(metric, cell.where(),
+                                     sides.STOCK_SERVER, digits),
+                 *(self.samples.ratio(metric, cell.where(), side, 2)
                    for side in self.others()))
                 for cell in cells]
         report.table(["connections", f"stock, {unit}",
@@ -69,11 +69,9 @@ class Results(results.Results):
     def show_sleeps(self, name, cells):
         rows = []
         for cell in cells:
-            found = [[self.row(metric, cell.where(), side) for side
-                      in self.policies] for metric in (SLEEPS, OVERTAKEN)]
             rows.append((cell.connections, *(
-                report.fixed(row and row["median"], 3)
-                for rows_ in found for row in rows_)))
+                self.samples.median(metric, cell.where(), side, 3)
+                for metric in (SLEEPS, OVERTAKEN) for side in self.policies)))
         names = [side.lwlock_policy for side in self.policies]
         report.table(["connections", *(f"{name_}: slept" for name_ in names),
                       *(f"{name_}: overtaken" for name_ in names)], rows,
@@ -81,7 +79,7 @@ class Results(results.Results):
                      " contended acquisition, as pg_sweep_lwlock_waits counts")
 
     def show_tail(self, cell):
-        self.show_sides(f"{cell.where()}, {cell.seconds:g} s a side",
+        self.show_sides(f"{cell.where()}, {cell.seconds:g} s per side",
                         cell.where(), ((LATENCY, "99.9 %, ms", 2),
                                        (LONGEST, "longest, ms", 1)))
 
@@ -93,17 +91,16 @@ class Results(results.Results):
             ((HOT_RATE, "acquired/s", 0), (HOT_CPU, "CPU ns each", 0),
              (HOT_LONGEST, "longest wait, ms", 2),
              (HOT_WAIT, "99.9 % wait, us", 1)))
-        rows = [(side.name, *(report.fixed(
-            self.row(metric, self.hot_where, side)["median"], 5)
+        rows = [(side.name, *(
+            self.samples.median(metric, self.hot_where, side, 5)
             for metric in (HOT_SLEPT, HOT_SWITCHES))) for side in self.sides]
         report.table(["side", "slept/acquisition", "switches/acquisition"],
                      rows)
 
     def show_sides(self, title, where, metrics):
         rows = [(side.name, *(cell for metric, _, digits in metrics for cell in
-                              (report.fixed(self.row(metric, where,
-                                                     side)["median"], digits),
-                               self.ratio(metric, where, side, 2))))
+                              (self.samples.median(metric, where, side, digits),
+                               self.samples.ratio(metric, where, side, 2))))
                 for side in self.sides]
         report.table(["side", *(heading for _, name, _ in metrics
                                 for heading in (name, "ratio"))], rows, title)
@@ -117,11 +114,12 @@ class Results(results.Results):
             if not cells:
                 continue
             panels.append(plot.Lines(
-                f"{name}: transactions a second",
-                {side.name: [(cell.connections,
-                              self.row(TPS, cell.where(), side)["ratio"],
-                              *self.interval(TPS, cell.where(), side))
-                             for cell in cells] for side in self.others()},
+                f"{name}: transactions per second",
+                {side.name: [
+                    (cell.connections, *(
+                        self.samples.row(TPS, cell.where(), side)[key]
+                        for key in ("ratio", "ratio_low", "ratio_high")))
+                    for cell in cells] for side in self.others()},
                 "connections", "ratio to the stock server", reference=1))
         if panels:
             report.say("plot: " + ", ".join(map(str, map(
@@ -130,23 +128,22 @@ class Results(results.Results):
     # -- what is wanted
 
     def wanted(self):
-        wanted = [*self.wanted_tps(), *self.wanted_sleeps(),
-                  *self.wanted_hot(), *self.wanted_tail()]
-        return report.verdict(wanted)
+        return [*self.wanted_tps(), *self.wanted_sleeps(),
+                *self.wanted_hot(), *self.wanted_tail()]
 
     def wanted_tps(self):
-        intervals = [(side, cell, *self.interval(TPS, cell.where(), side))
-                     for side in self.policies for cell in self.cells
-                     if not cell.tail and cell.workload.name != "rw"]
-        if not intervals:
+        found = [(side, cell, self.samples.row(TPS, cell.where(), side))
+                 for side in self.policies for cell in self.cells
+                 if not cell.tail and cell.workload.name != "rw"]
+        if not found:
             return
-        slower = [f"{short(side)} at {cell.where()}"
-                  for side, cell, _, high in intervals if high < LEAST_TPS]
-        faster = [f"{short(side)} at {cell.where()}"
-                  for side, cell, low, _ in intervals if low > 1]
+        slower = [f"{short(side)} at {cell.where()}" for side, cell, row
+                  in found if row["ratio_high"] < LEAST_TPS]
+        faster = [f"{short(side)} at {cell.where()}" for side, cell, row
+                  in found if row["ratio_low"] > 1]
         report.say()
         report.say("intervals wholly above 1: " + ("; ".join(faster) or "none"))
-        yield (not slower, f"of {len(intervals)} intervals of the seed's"
+        yield (not slower, f"of {len(found)} intervals of the thread's"
                f" workloads, wholly below {LEAST_TPS}:"
                f" {'; '.join(slower) or 'none'}; none wanted")
 
@@ -156,7 +153,7 @@ class Results(results.Results):
                  and cell.connections == SLEEPS_AT]
         if not where:
             return
-        stock, ours = (self.row(SLEEPS, where[0], sides.lwlock_policy(policy))
+        stock, ours = (self.samples.row(SLEEPS, where[0], sides.lwlock_policy(policy))
                        for policy in ("stock", "lockless_spin"))
         if stock and ours:
             yield (ours["median"] <= stock["median"],
@@ -167,7 +164,7 @@ class Results(results.Results):
     def wanted_hot(self):
         if "hot" not in self.args.workload:
             return
-        found = {side: [self.row(metric, self.hot_where, side)["ratio"]
+        found = {side: [self.samples.row(metric, self.hot_where, side)["ratio"]
                         for metric in (HOT_RATE, HOT_CPU, HOT_LONGEST)]
                  for side in self.policies}
 
@@ -179,7 +176,7 @@ class Results(results.Results):
         best = max(found, key=lambda side: (met(side), found[side][0]))
         rate, cpu, longest = found[best]
         yield (met(best), f"{self.hot_where}, best policy {short(best)}:"
-               f" {rate:.2f} of the stock server's acquisitions a second,"
+               f" {rate:.2f} of the stock server's acquisitions per second,"
                f" {cpu:.2f} of its CPU time each, {longest:.2f} of its longest"
                f" wait; at least {LEAST_HOT_RATE}, at most {MOST_HOT_CPU} and"
                f" {MOST_HOT_LONGEST} wanted")
@@ -187,7 +184,7 @@ class Results(results.Results):
     def wanted_tail(self):
         for cell in self.cells:
             for metric in (LATENCY, LONGEST) if cell.tail else ():
-                ratios = {short(side): self.row(metric, cell.where(),
+                ratios = {short(side): self.samples.row(metric, cell.where(),
                                                 side)["ratio"]
                           for side in self.policies}
                 worst = max(ratios, key=ratios.get)

@@ -1,23 +1,16 @@
-#!/usr/bin/env python3
-"""Instructions per allocated victim, and per acquisition and release of a
-lightweight lock that is free, counted by callgrind.
+"""What do an allocation, and a pair of calls of a free LWLock, execute?
 
-Each side does it in a single-user server under valgrind, a smaller and a larger
-number of times; the difference of the instructions is divided by the difference
-of the numbers. Numbers of allocations are whole laps of the pool, so nothing of
-the start, the end or the laps' ends is left in the quotient."""
+Instructions counted by callgrind, not timed; also what a hook costs that no
+module uses. Each side runs a single-user server under valgrind, with a smaller
+and a larger number of calls. The difference of the instructions is divided by
+the difference of the numbers. Numbers of allocations are whole laps of the pool:
+the quotient has nothing of the start, the end, or the ends of laps."""
 
-import argparse
-import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from bench.lib import (callgrind, cluster, module, paths, report,  # noqa: E402
-                 sides, stats)
+from bench.lib import callgrind, cluster, report, runner, sides, stats
+from bench.lib.paths import BenchError
 
 BUFFERS = 1024              # whole batches of every size that is a power of 2
 FEW_LAPS = 2                # the first lap warms caches of the server's own
@@ -28,7 +21,7 @@ MODULES = ("measure_sweep", "measure_lwlock")
 
 @dataclass(frozen=True)
 class Subject:
-    """What is counted: one call of a function, with a number, on some sides."""
+    """One call of a function with a number, which is counted on some sides."""
     metric: str
     what: str
     where: str
@@ -36,8 +29,8 @@ class Subject:
     argument: object
     few: int
     many: int
-    limit: int                  # instructions that they may have over the stock
-    limited: tuple              # server: these sides
+    limit: int                  # instructions over the stock server's
+    limited: tuple              # the sides that this limit is for
     sides: tuple
 
 
@@ -65,47 +58,26 @@ def subjects(quick):
             + [lwlock_pair(mode, quick) for mode in ("exclusive", "shared")])
 
 
-def arguments():
-    parser = argparse.ArgumentParser(
-        prog=report.program(), description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true",
-                        help="only sides whose difference is limited, one"
-                             " policy of waiting, usage 0, one round")
-    parser.add_argument("--rounds", type=int,
-                        help="default 2 (to show that it repeats); quick: 1")
-    parser.add_argument("--functions", action="store_true",
-                        help="also say in which functions they are spent")
-    parser.add_argument("--check", action="store_true",
-                        help="exit 1 if a side costs more instructions over"
-                             " the stock server than it may")
-    paths.add_server_options(parser)
-    args = parser.parse_args()
-    if args.rounds is None:
-        args.rounds = 1 if args.quick else 2
-    if args.rounds < 1:
-        parser.error("rounds must be greater than zero")
-    return args
+class Bench(runner.Bench):
+    rounds = 2, 1               # two show that it repeats
 
+    @staticmethod
+    def switches(switch):
+        switch("--functions", "also prints the functions in which they are"
+               " spent")
 
-class Bench:
     def __init__(self, args):
-        self.args = args
+        callgrind.need_valgrind()
+        super().__init__(args)
         self.subjects = subjects(args.quick)
-        self.stock = paths.stock_server(args)
-        self.patched = paths.patched_server(args)
-        sides.check_servers(self.stock, self.patched)
-        self.samples = stats.Samples(sides.STOCK_SERVER.name)
         self.functions = {}
-        self.clusters = {}
         self.settings = {}
 
-    def start(self):
-        found_by = {server: module.build(server, *MODULES)
-                    for server in (self.stock, self.patched)}
+    def prepare(self):
+        found_by = self.modules(*MODULES)
         for key in {side.cluster for subject in self.subjects
                     for side in subject.sides}:
-            server = self.stock if key == sides.STOCK else self.patched
+            server = self.server(key)
             here = cluster.Cluster("instructions", key, server, {})
             report.progress(f"making cluster {key}")
             here.init()
@@ -116,8 +88,8 @@ class Bench:
             if key == sides.SWEEP:
                 statements.append("CREATE EXTENSION pg_sweep")
             callgrind.single_user(here, self.settings[key], statements)
-            # Only the first start after a change of the catalogs writes the
-            # relation cache's file; it must not be one of those counted.
+            # The first start after a change of the catalogs writes the relation
+            # cache's file. It must not be counted.
             callgrind.single_user(here, self.settings[key],
                                   ["SELECT measure_sweep_preset(0)"])
             self.clusters[key] = here
@@ -131,7 +103,7 @@ class Bench:
             yield "SELECT measure_sweep_drain_freelist()"
             yield f"SELECT measure_sweep_preset({subject.argument})"
         yield f"SELECT {subject.function}({number}, {subject.argument})"
-        # and whether this was what it is taken for
+        # whether the side was in force
         yield "SHOW shared_preload_libraries"
         yield "SHOW server_version"
         if side.strategy is not None:
@@ -155,24 +127,22 @@ class Bench:
         for column, value in expected.items():
             found = callgrind.answer(output, column)
             if found != value:
-                raise paths.BenchError(f"side {side.name!r} is not in force:"
-                                       f" {column} is {found!r} instead of"
-                                       f" {value!r}")
+                raise BenchError(f"side {side.name!r} is not in force:"
+                                 f" {column} is {found!r} instead of {value!r}")
         return own
 
     def measure(self):
-        for round_ in range(self.args.rounds):
+        for round_ in self.each_round():
             for subject in self.subjects:
                 for side in stats.rotated(subject.sides, round_):
-                    report.progress(f"round {round_ + 1} of"
-                                    f" {self.args.rounds}, {subject.what},"
-                                    f" {subject.where}: {side.name}")
+                    report.progress(f"{subject.what}, {subject.where}:"
+                                    f" {side.name}")
                     few = self.count(subject, side, subject.few)
                     many = self.count(subject, side, subject.many)
                     numbers = subject.many - subject.few
-                    value = (many.total() - few.total()) / numbers
-                    self.samples.add(subject.metric, subject.where, side.name,
-                                     round_, value)
+                    self.note(subject.where, side, round_, {
+                        subject.metric:
+                        (many.total() - few.total()) / numbers})
                     self.functions[subject, side] = {
                         name: (many[name] - few[name]) / numbers
                         for name in many}
@@ -195,7 +165,7 @@ class Bench:
                 self.show_functions(subject)
 
     def row(self, subject, side):
-        return self.samples.row(subject.metric, subject.where, side.name)
+        return self.samples.row(subject.metric, subject.where, side)
 
     def show_functions(self, subject):
         total = Counter()
@@ -209,44 +179,17 @@ class Bench:
         report.table(["function", *(side.name for side in subject.sides)],
                      rows, f"{subject.what}, {subject.where}: by function")
 
-    def within_limits(self):
-        wanted = []
+    def wanted(self):
         for subject in self.subjects:
             base = self.row(subject, sides.STOCK_SERVER)["min"]
             for side in subject.limited:
                 more = self.row(subject, side)["max"] - base
-                wanted.append((more <= subject.limit,
-                               f"{side.name}, {subject.what},"
-                               f" {subject.where}: {more:+.3f} instructions"
-                               " over the stock server, at most"
-                               f" {subject.limit} wanted"))
-        return report.verdict(wanted)
+                yield (more <= subject.limit,
+                       f"{side.name}, {subject.what}, {subject.where}:"
+                       f" {more:+.3f} instructions over the stock server, at"
+                       f" most {subject.limit} wanted")
 
 
 def short(name):
     """A function's name without the recursion level, file and library."""
     return name.split("'")[0].split(":")[-1]
-
-
-def main():
-    args = arguments()
-    paths.be_plain_user()
-    callgrind.need_valgrind()
-    lock = paths.only_one("instructions")
-    cluster.stop_all_at_exit()
-    bench = Bench(args)
-    bench.start()
-    bench.measure()
-    for line in report.machine([bench.stock, bench.patched])[1:]:
-        report.say(line)
-    bench.show()
-    met = bench.within_limits()
-    report.write_json("instructions", bench.samples.rows())
-    for here in bench.clusters.values():
-        here.remove()
-    lock.close()
-    return 0 if met or not args.check else 1
-
-
-if __name__ == "__main__":
-    report.run(main)

@@ -1,35 +1,26 @@
-#!/usr/bin/env python3
-"""A backend's own pins: what does a pin cost while others are held, and what
-do queries gain that hold many?
+"""What does a pin cost while others are held, and what do queries gain?
 
-The test module measure_pins pins and unpins in a loop inside the server, with 0 to
-512 pages held. Queries are run one by one, in one session on each server, with
-all data in the pool (but for those that are to read). The patched server, the
-unpatched one, and the unpatched one once more are all up at the same time and
-take turns within milliseconds; a round ends with a restart of all of them, so
-that no side keeps the luck of how its memory was laid out.
+The test module measure_pins pins and unpins in a loop inside the server, with 0
+to 512 pages held. Queries run one by one, in one session on each server, with all
+data in the pool (but for those that are to read). The patched server, the stock
+server, and the stock server once more are up at the same time and take turns
+within milliseconds. A round ends with a restart of all of them: no side keeps
+the luck of a place in memory.
 
---instructions counts, under valgrind, what a pin and an unpin execute: figures
-that do not depend on how busy the machine is."""
+--instructions counts with valgrind what a pin and an unpin execute. These figures
+do not depend on how busy the machine is."""
 
-import argparse
-import sys
 import time
-from pathlib import Path
 from statistics import median
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from bench.lib import (box, callgrind, cluster, module, paths,  # noqa: E402
-                 processes, report, sides, stats)
-import queries  # noqa: E402
-import results  # noqa: E402
-from results import (COUNTED, HELD_PINS, PIN_CPU, PIN_TIME,  # noqa: E402
-                     QUERY_CPU, QUERY_TIME, Load)
+from bench.lib import (callgrind, cluster, processes, report, runner, sides,
+                       stats)
+from bench.lib.paths import BenchError
+from bench.pins import queries
+from bench.pins.tables import (COUNTED, HELD_PINS, PIN_CPU, PIN_TIME, QUERY_CPU,
+                               QUERY_TIME, Load, PinTables)
 
 MODULE = "measure_pins"
-CONTROL = sides.Side("stock server (again)", "control")
 
 HELD = (0, 1, 2, 4, 8, 9, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
 HELD_QUICK = (0, 1, 8, 9, 16, 64, 128)
@@ -51,67 +42,9 @@ COUNTED_BUFFERS = "128MB"
 PINNABLE_PAGES = 8192           # of the table that is pinned
 PINNED_LOOKS = 40               # at how many buffers are pinned meanwhile
 
-# A backend may pin its share of the pool: so few processes that it is enough.
+# A backend may pin its share of the pool: with few processes it is enough.
 FEW_PROCESSES = {"max_connections": 20, "autovacuum_worker_slots": 1,
                  "max_worker_processes": 2}
-
-
-def arguments():
-    parser = argparse.ArgumentParser(
-        prog=report.program(), description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_argument
-    add("--quick", action="store_true",
-        help="a few pins held, small tables: shows that it works")
-    add("--rounds", type=int, help="restarts; default 18; quick: 2")
-    add("--ms", type=int,
-        help="of one sample of the loop; default 8; quick: 5")
-    add("--samples", type=int,
-        help="of the loop, a side and round; default twice as many as sides;"
-             " quick: as many")
-    add("--slices", type=int,
-        help="executions of each query, a side and round; default six times"
-             " as many as sides; quick: as many")
-    add("--part", action="append", choices=["loop", "queries"],
-        help="only this one (default: both)")
-    add("--query", action="append", metavar="NAME",
-        choices=[query.name for query in queries.QUERIES],
-        help="only this one; may be repeated:"
-             f" {', '.join(query.name for query in queries.QUERIES)}")
-    add("--shared-buffers", help="default 2GB; quick: 256MB")
-    add("--loaded", action="store_true",
-        help="also the patched server with pg_sweep loaded")
-    add("--instructions", action="store_true",
-        help="count instructions instead of measuring times")
-    add("--check", action="store_true",
-        help="exit 1 if a figure is not what is wanted")
-    box.add_option(parser)
-    paths.add_server_options(parser)
-    args = parser.parse_args()
-    args.sides = compared(args)
-    turns = len(args.sides)
-    for name, full, quick in (("rounds", 18, 2), ("ms", 8, 5),
-                              ("samples", 2 * turns, turns),
-                              ("slices", 6 * turns, turns),
-                              ("shared_buffers", "2GB", "256MB")):
-        if getattr(args, name) is None:
-            setattr(args, name, quick if args.quick else full)
-    if min(args.rounds, args.ms, args.samples, args.slices) <= 0:
-        parser.error("numbers must be greater than zero")
-    if args.samples % turns or args.slices % turns:
-        parser.error(f"with {turns} sides, --samples and --slices must be"
-                     f" multiples of {turns}: each side must be first, and"
-                     " last, equally often")
-    args.part = args.part or ["loop", "queries"]
-    return args
-
-
-def compared(args):
-    """The sides."""
-    return [sides.STOCK_SERVER,
-            *([] if args.instructions else [CONTROL]),
-            sides.NOTHING_LOADED,
-            *([sides.SWEEP_STOCK] if args.loaded else [])]
 
 
 def loads(quick):
@@ -122,35 +55,60 @@ def loads(quick):
             and (not quick or held in HELD_QUICK)]
 
 
-class Bench:
+class Bench(runner.Bench):
+    rounds = 18, 2              # restarts
+    boxed = True
+
+    @staticmethod
+    def options(add):
+        names = [query.name for query in queries.QUERIES]
+        add("--ms", 8, 5, "length of one sample of the loop")
+        add("--samples", None, help="of the loop, per side and round",
+            default="2 times as many as sides; quick: as many")
+        add("--slices", None, help="executions of each query, per side and"
+            " round", default="6 times as many as sides; quick: as many")
+        add("--part", ("loop", "queries"), choices=["loop", "queries"])
+        add("--query", tuple(names), choices=names)
+        add("--shared-buffers", "2GB", "256MB")
+
+    @staticmethod
+    def switches(switch):
+        switch("--loaded", "adds the patched server with pg_sweep loaded")
+        switch("--instructions", "counts instructions instead of times")
+
+    @staticmethod
+    def finish(args, error):
+        args.sides = [sides.STOCK_SERVER,
+                      *([] if args.instructions else [sides.CONTROL]),
+                      sides.NOTHING_LOADED,
+                      *([sides.SWEEP_STOCK] if args.loaded else [])]
+        turns = len(args.sides)
+        args.samples = args.samples or turns * (1 if args.quick else 2)
+        args.slices = args.slices or turns * (1 if args.quick else 6)
+        if args.samples % turns or args.slices % turns:
+            error(f"with {turns} sides, --samples and --slices must be"
+                  f" multiples of {turns}: each side must be first, and last,"
+                  " equally often")
+
     def __init__(self, args):
-        self.args = args
+        super().__init__(args)
         self.sides = args.sides
         self.scale = 0.1 if args.quick else 1
         self.loads = loads(args.quick) if "loop" in args.part else []
         self.queries = [query for query in queries.QUERIES
-                        if "queries" in args.part
-                        and query.name in (args.query or [query.name])]
-        self.stock = paths.stock_server(args)
-        self.patched = paths.patched_server(args)
-        sides.check_servers(self.stock, self.patched)
-        self.samples = stats.Samples(sides.STOCK_SERVER.name)
-        self.box = box.Box(args.minutes)
-        self.clusters = {}
+                        if "queries" in args.part and query.name in args.query]
 
-    def server_of(self, key):
-        return (self.stock if key in (sides.STOCK, CONTROL.cluster)
-                else self.patched)
-
-    def found_by(self):
-        return {server: module.build(server, MODULE)
-                for server in (self.stock, self.patched)}
+    def result_name(self):
+        return "pins_instructions" if self.args.instructions else "pins"
 
     # -- clusters
 
     def prepare(self):
         """One cluster with all data, and a copy of it for each side."""
-        found_by = self.found_by()
+        if self.args.instructions:
+            callgrind.need_valgrind()
+            return
+        found_by = self.modules(MODULE)
         common = {"shared_buffers": self.args.shared_buffers,
                   "huge_pages": "off", "io_method": "sync",
                   "io_max_combine_limit": 128, "bgwriter_lru_maxpages": 0,
@@ -169,16 +127,10 @@ class Bench:
         else:
             admin.rows("CHECKPOINT")
         first.stop()
-        for side in self.sides:
-            key = side.cluster
-            server = self.server_of(key)
-            self.clusters[key] = cluster.Cluster("pins", key, server, {
-                **common, **found_by[server], **sides.preload(key)})
-            report.progress(f"copying them for cluster {key}")
-            self.clusters[key].copy_of(first)
-        first.remove()
+        self.copy_clusters(first, lambda key: {
+            **common, **found_by[self.server(key)]})
 
-    def start(self, round_):
+    def start_servers(self, round_):
         for side in stats.rotated(self.sides, round_):
             here = self.clusters[side.cluster]
             here.start()
@@ -189,40 +141,31 @@ class Bench:
             here.free = int(here.admin.value(
                 "SELECT buffers_unused FROM pg_buffercache_summary()"))
             if here.free < here.pages:
-                raise paths.BenchError(
+                raise BenchError(
                     f"{here.pages} pages leave {here.free} of the buffers free:"
                     " shared_buffers are too small to have all in them and"
                     " read it once more")
 
-    def restart(self):
-        """With the files of a neighbour, so that no side keeps the luck of a
-        place in memory or on disk."""
-        for here in self.clusters.values():
-            here.stop()
-        folders = [here.data for here in self.clusters.values()]
-        for folder in folders:
-            folder.rename(folder.with_name("data.moving"))
-        for i, folder in enumerate(folders):
-            neighbour = folders[(i + 1) % len(folders)]
-            neighbour.with_name("data.moving").rename(folder)
-
     def measure(self):
-        for round_ in self.box.rounds(self.args.rounds):
+        if self.args.instructions:
+            self.count()
+            return
+        for round_ in self.each_round():
             if round_ > 0:
-                self.restart()
-            report.progress(f"round {round_ + 1} of {self.args.rounds}"
-                            f"{' at most' if self.args.minutes else ''}")
-            self.start(round_)
+                for here in self.clusters.values():
+                    here.stop()
+                cluster.swap_files(self.clusters.values())
+            self.start_servers(round_)
             if self.loads:
                 self.run_loads(round_)
             for query in self.queries:
                 self.run_query(query, round_)
 
     def in_turn(self, round_, times):
-        """The sides, so many times each: ABC BCA CAB, then CBA BAC ACB. Each is
-        first, and last, equally often (so "times" is a multiple of their
-        number), and never comes after itself, when the CPU's caches would still
-        be its own."""
+        """The sides, each this many times: ABC BCA CAB, then CBA BAC ACB. Each
+        is first, and last, equally often ("times" is a multiple of their
+        number). None comes after itself, with the CPU's caches still its
+        own."""
         there = stats.rotated(self.sides, round_)
         orders = [order[shift:] + order[:shift]
                   for order in (there, there[::-1])
@@ -246,9 +189,8 @@ class Bench:
                 found[side].append((elapsed / operations, cpu / operations))
             for side, values in found.items():
                 elapsed, cpu = map(median, zip(*values))
-                self.samples.add(PIN_TIME, load.where(), side.name, round_,
-                                 elapsed)
-                self.samples.add(PIN_CPU, load.where(), side.name, round_, cpu)
+                self.note(load.where(), side, round_,
+                          {PIN_TIME: elapsed, PIN_CPU: cpu})
         for side, session in sessions.items():
             session.close()
             self.clusters[side.cluster].sessions.remove(session)
@@ -262,15 +204,15 @@ class Bench:
             session = self.clusters[side.cluster].session()
             query.prepare(session, self.scale)
             query.check(session)
-            # once more, until all that it needs of us is there
+            # once more: the first execution fills caches
             query.before(session)
             answers.add(session.value(query.statement()))
             sessions[side] = session, int(session.value(
                 "SELECT pg_backend_pid()"))
-            # counting reads some catalogs at first, which would be counted
+            # the first call reads catalogs, which would be counted
             queries.pages_moved(session)
         if len(answers) != 1 or "" in answers:
-            raise paths.BenchError(f"query {query.name}: the sides' answers"
+            raise BenchError(f"query {query.name}: the sides' answers"
                                    f" are {', '.join(sorted(answers))}")
         moved = {side: queries.pages_moved(session)
                  for side, (session, _) in sessions.items()}
@@ -284,8 +226,8 @@ class Bench:
             found[side].append(((end - begin) / 1e6, (cpu_end - cpu) / 1e6))
         for side, values in found.items():
             elapsed, cpu = map(median, zip(*values))
-            self.samples.add(QUERY_TIME, query.name, side.name, round_, elapsed)
-            self.samples.add(QUERY_CPU, query.name, side.name, round_, cpu)
+            self.note(query.name, side, round_,
+                      {QUERY_TIME: elapsed, QUERY_CPU: cpu})
         for side, (session, _) in sessions.items():
             query.check_moved(moved[side], queries.pages_moved(session),
                               side.name)
@@ -298,8 +240,8 @@ class Bench:
             self.clusters[side.cluster].sessions.remove(session)
 
     def most_pinned(self, query, side, session, ms):
-        """Look at the pool while the query, which takes so long, runs once
-        more, and again."""
+        """The largest of some looks at the pool while the query runs three
+        times more. ms: how long it takes."""
         admin = self.clusters[side.cluster].admin
         pause = ms / 1000 / PINNED_LOOKS
         most = 0
@@ -317,8 +259,7 @@ class Bench:
     # -- instructions
 
     def count(self):
-        callgrind.need_valgrind()
-        found_by = self.found_by()
+        found_by = self.modules(MODULE)
         steps = [load for load in (
             Load(kind, order, held) for kind, order in COUNTED_LOADS
             for held in (HELD_COUNTED if kind != "owner" else (1,)))
@@ -328,7 +269,7 @@ class Bench:
                      and (load.kind, load.order) == ("again", "random")]
         for side in self.sides:
             key = side.cluster
-            server = self.server_of(key)
+            server = self.server(key)
             here = cluster.Cluster("pins", key, server, {})
             here.init()
             settings = {**sides.preload(key), **found_by[server],
@@ -349,45 +290,25 @@ class Bench:
                            int(callgrind.answer(output, "pages")))
                 if (callgrind.answer(output, "shared_preload_libraries")
                         != settings["shared_preload_libraries"]):
-                    raise paths.BenchError(f"side {side.name!r} is not in"
+                    raise BenchError(f"side {side.name!r} is not in"
                                            " force")
-                self.samples.add(COUNTED, load.where(), side.name, 0,
-                                 own.total() / COUNTED_OPERATIONS)
+                self.note(load.where(), side, 0, {
+                    COUNTED: own.total() / COUNTED_OPERATIONS})
             here.remove()
         self.loads = steps
 
+    # -- results
+
+    def show(self):
+        self.tables = PinTables(self)
+        self.tables.show()
+
+    def wanted(self):
+        return [] if self.args.instructions else self.tables.wanted()
+
 
 def pinnable(pages=PINNABLE_PAGES):
-    """The statement that makes a table of so many pages, one row each."""
+    """The statement that makes a table of this many pages, one row each."""
     return ("CREATE TABLE pinnable WITH (fillfactor = 10) AS SELECT i,"
             " repeat('x', 1800) AS filler"
             f" FROM generate_series(1, {pages}) i")
-
-
-def main():
-    args = arguments()
-    paths.be_plain_user()
-    lock = paths.only_one("pins")
-    cluster.stop_all_at_exit()
-    bench = Bench(args)
-    for line in report.machine([bench.stock, bench.patched]):
-        report.say(line)
-    if args.instructions:
-        bench.count()
-    else:
-        bench.prepare()
-        bench.measure()
-    found = results.Results(args, bench.sides, bench.loads, bench.queries,
-                            bench.samples)
-    found.show()
-    met = found.wanted()
-    report.write_json("pins_instructions" if args.instructions else "pins",
-                      found.rows())
-    for here in list(bench.clusters.values()):
-        here.remove()
-    lock.close()
-    return 0 if met or not args.check else 1
-
-
-if __name__ == "__main__":
-    report.run(main)
