@@ -1,12 +1,13 @@
 """From slices to verdicts.
 
-Compared are logarithms of ratios to the baseline, block by block. The order within
-each block is drawn at random. So if two settings do the same, each logarithm is as
-likely positive as negative, whatever the noise: drift, checkpoints, outliers. The
-signed-rank test (Wilcoxon, 1945) assumes that and nothing else: its rate of false
-alarms is exact for each number of blocks. Its interval and its estimate (Hodges and
-Lehmann, 1963) are taken from one sorted list: the means of all pairs of blocks,
-including each block with itself. docs/ab.md compares it with bootstraps."""
+Compared are logarithms of ratios to the baseline, block by block. The order
+within each block is drawn at random. So if two settings do the same, each
+logarithm is as likely positive as negative, whatever the noise: drift,
+checkpoints, outliers. The signed-rank test (Wilcoxon, 1945) assumes that and
+nothing else: its rate of false alarms is exact for each number of blocks. Its
+interval and its estimate (Hodges and Lehmann, 1963) are taken from one sorted
+list: the means of all pairs of blocks, including each block with itself.
+docs/ab.md compares it with bootstraps."""
 
 import math
 from functools import lru_cache
@@ -17,7 +18,7 @@ from ab import stats
 from ab.metrics import HEADLINE, HIGHER, METRICS
 
 CONFIDENCE = 0.95
-# Up to so many blocks the distribution is counted; beyond, it is nearly normal.
+# Up to so many blocks the distribution is counted, then nearly normal.
 COUNTED_UP_TO = 50
 # With 5, all of them on one side have a chance of 2 / 2^5, more than 5 %.
 BLOCKS_LEAST = 6
@@ -29,7 +30,7 @@ NONE_SHOWN = "no difference shown"
 
 @lru_cache(maxsize=None)
 def chances(n):
-    """By w: the chance that the ranks with a random sign sum up to at most w."""
+    """By w: the chance that ranks of random sign sum up to at most w."""
     ways = [1]
     for rank in range(1, n + 1):
         more = ways + [0] * rank
@@ -132,8 +133,8 @@ def analyse(blocks, names, configuration):
     """Rows of the result. blocks: each {setting: metrics}; names: of the
     settings, the first one being the baseline.
 
-    Verdicts are corrected within families: the headline of all settings, and all
-    other metrics of each setting."""
+    Verdicts are corrected within families: the headline of all settings, and
+    all other metrics of each setting."""
     baseline = names[0]
     comparisons = {}
     for metric in METRICS.values():

@@ -1,12 +1,12 @@
-"""CPU time of all processes of a server on this machine, ended ones included."""
+"""CPU time of all processes of a local server, also of ended ones."""
 
 import os
 import time
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
-# pg_stat_activity.backend_start is a little later than the start of the process,
-# which the kernel counts in ticks since boot.
+# pg_stat_activity.backend_start is a little later than the start of the
+# process, which the kernel counts in ticks since boot.
 START_TOLERANCE = 2.0
 # Fields of /proc/PID/stat, counted after the name in brackets
 PPID, CUTIME, CSTIME, STARTTIME = 1, 13, 14, 19
@@ -36,10 +36,10 @@ class Clocks:
         return [int(pid) for pid in path.read_text().split()]
 
     def read(self):
-        """(CPU time in ns, time.monotonic()); None if it is not known any more.
+        """(CPU time in ns, time.monotonic()); None if not known any more.
 
-        When a child ends, its time passes to the postmaster. A reading counts it
-        once if the children are the same before and after."""
+        When a child ends, its time passes to the postmaster. A reading counts
+        it once if the children are the same before and after."""
         for _ in range(5):
             try:
                 before = self._children()
@@ -59,8 +59,8 @@ class Clocks:
 
 
 def find(session):
-    """Clocks of the session's server; None: it is elsewhere, in another container,
-    or hidden."""
+    """Clocks of the session's server; None: it is elsewhere, in another
+    container, or hidden."""
     row = session.row("SELECT pg_backend_pid() AS pid,"
                       " extract(epoch FROM backend_start)::float8 AS start"
                       " FROM pg_stat_activity WHERE pid = pg_backend_pid()")
@@ -68,8 +68,8 @@ def find(session):
         fields = stat(row["pid"])
         boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         started = boot + int(fields[STARTTIME]) / TICK
-        # A process with this number on another machine would have begun at another
-        # moment.
+        # A process with this number on another machine would have begun at
+        # another moment.
         if abs(started - row["start"]) > START_TOLERANCE:
             return None
         clocks = Clocks(int(fields[PPID]), row["pid"])

@@ -1,5 +1,5 @@
-"""Checks of the server's configuration files: a reload must bring the setting into
-force, and no other change."""
+"""Checks of the server's configuration files: a reload must bring the setting
+into force, and no other change."""
 
 import re
 
@@ -33,8 +33,8 @@ def check(session, parameters):
     check_errors(session)
     check_auto_file(session, parameters)
     check_pending(session, with_auto_file=True)
-    # A change within the second of the load is an entry whose value the server has
-    # from elsewhere.
+    # A change within the second of the load is an entry whose value the server
+    # has from elsewhere.
     for row in session.rows(f"""
             SELECT f.name FROM pg_file_settings f JOIN pg_settings s
                 ON lower(s.name) = lower(f.name)
@@ -83,10 +83,11 @@ def check_auto_file(session, parameters):
 
 def check_pending(session, with_auto_file=False):
     """No file may be newer than what the server has read of it; but
-    postgresql.auto.conf, once we have written to it. Times are in seconds, so a
-    change in the same second is not seen."""
+    postgresql.auto.conf, once we have written to it. Times are in seconds, so
+    a change in the same second is not seen."""
     others = " UNION ".join(
-        f"SELECT nullif(current_setting('{name}'), '')" for name in OTHER_FILES)
+        f"SELECT nullif(current_setting('{name}'), '')"
+        for name in OTHER_FILES)
     auto = "" if with_auto_file else f" AND file <> {AUTO_FILE}"
     for row in session.rows(f"""
             SELECT file, s.modification::text AS changed
@@ -107,6 +108,7 @@ def fingerprint(session, parameters):
     """Of everything that the files set, but these parameters."""
     names = ", ".join(quote(name.lower()) for name in parameters)
     return session.value(
-        "SELECT md5(coalesce(string_agg(concat_ws(E'\\n', lower(name), setting,"
-        " sourcefile), E'\\n' ORDER BY sourcefile, lower(name), setting), ''))"
+        "SELECT md5(coalesce(string_agg("
+        "concat_ws(E'\\n', lower(name), setting, sourcefile), E'\\n'"
+        " ORDER BY sourcefile, lower(name), setting), ''))"
         f" FROM pg_file_settings WHERE lower(name) NOT IN ({names})")

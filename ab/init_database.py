@@ -1,5 +1,5 @@
-"""--init: a database with pgbench's tables. An existing one is never touched, and an
-incomplete one never left."""
+"""--init: a database with pgbench's tables. An existing one is never touched,
+and an incomplete one never left."""
 
 import subprocess
 

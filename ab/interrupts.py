@@ -1,5 +1,6 @@
-"""Ctrl-C, SIGTERM, a closed terminal: the run ends at the next point where it waits
-anyway, which cuts off no statement. Nothing interrupts the putting back."""
+"""Ctrl-C, SIGTERM, a closed terminal: the run ends at the next point where it
+waits anyway, which cuts off no statement. Nothing interrupts the putting
+back."""
 
 import signal
 import time
@@ -7,8 +8,8 @@ import time
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-# Times in pgbench's log are the time of day of its start, plus what has passed since
-# then on a monotonic clock. So are those of now().
+# Times in pgbench's log are the time of day of its start, plus what has passed
+# since then on a monotonic clock. So are those of now().
 _SHIFT = time.time() - time.monotonic()
 
 

@@ -1,5 +1,5 @@
-"""What is to be put back, in a file, in case that this process is killed: written
-before the first change, removed after the last."""
+"""What is to be put back, in a file, in case that this process is killed:
+written before the first change, removed after the last."""
 
 import hashlib
 import json
@@ -23,7 +23,8 @@ class Journal:
     def __init__(self, directory, server):
         self.directory = Path(directory)
         self.identity = {**server.identity, "port": server.facts["port"]}
-        # A standby has its primary's system identifier, so folder and port count, too.
+        # A standby has its primary's system identifier, so folder and port
+        # count, too.
         key = hashlib.sha256(json.dumps(self.identity, sort_keys=True)
                              .encode()).hexdigest()[:16]
         self.path = self.directory / f"ab-{key}.json"
@@ -40,8 +41,8 @@ class Journal:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{self.path} cannot be read ({error}): put back by"
-                            " hand what it says, and remove it")
+            raise UserError(f"{self.path} cannot be read ({error}): put back"
+                            " by hand what it says, and remove it")
 
     def write(self, found, scratch):
         content = {"version": VERSION, "server": self.identity,

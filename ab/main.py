@@ -54,7 +54,7 @@ class Experiment:
     # -- the run
 
     def prepare(self):
-        """Check everything that may be refused, without changing the server."""
+        """Check all that may be refused, without changing the server."""
         args = self.args
         left = self.journal.read()
         if left:
@@ -157,9 +157,10 @@ class Experiment:
             if not left:
                 break
             if time.monotonic() > deadline:
-                raise UserError(f"NOT EVERYTHING IS AS BEFORE: {'; '.join(left)}."
-                                f" Next: {PROGRAM} --restore, with the same"
-                                f" connection ({self.journal.path})")
+                raise UserError("NOT EVERYTHING IS AS BEFORE:"
+                                f" {'; '.join(left)}. Next: {PROGRAM}"
+                                " --restore, with the same connection"
+                                f" ({self.journal.path})")
             time.sleep(RECONNECT_EACH)
             if gone:
                 self.reconnect()
@@ -183,8 +184,8 @@ class Experiment:
         self.interrupts.close()
         if self.args.restore:
             if not self.server.facts["superuser"] and left["found"]["entries"]:
-                raise UserError("--restore: postgresql.auto.conf can be changed"
-                                " by a superuser only")
+                raise UserError("--restore: only a superuser can change"
+                                " postgresql.auto.conf")
             self.restore(left["found"])
             console.say(f"everything is as before the run of {left['began']}")
         else:

@@ -1,4 +1,4 @@
-"""The run: blocks of slices; each block has each setting once, in random order."""
+"""The run: blocks of slices, each setting once per block in random order."""
 
 import random
 import time
@@ -72,7 +72,7 @@ class Run:
         self._complete()
 
     def _block(self, number):
-        """None: another session has interfered, and the block must be repeated."""
+        """None: another session interfered, and the block must be repeated."""
         done = []
         again = len(self.spoilt)
         order = self.plan.order(number if not again else f"{number}+{again}")
@@ -104,7 +104,8 @@ class Run:
     def _slice(self, number, place, setting):
         in_force = self.switcher.apply(setting)
         if self.load:
-            # what the slice before has left, before the time of this one begins
+            # what the slice before has left, before the time of this one
+            # begins
             self.load.check()
             self.load.read()
         self.interrupts.sleep(self.plan.settle_seconds)
@@ -132,8 +133,8 @@ class Run:
         return slice_
 
     def _wait(self, until):
-        """Returns readings of an application's transactions; those of pgbench are
-        in its log."""
+        """Returns readings of an application's transactions; those of pgbench
+        are in its log."""
         looks = []
         while not self.load and now() < until - LOOK_SECONDS:
             looks.append(self.counters.look())

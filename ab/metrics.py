@@ -48,8 +48,8 @@ class Counters:
             "hit": "d.hit", "read": "d.read",
             "resets": "concat_ws(' ', d.reset, (SELECT stats_reset FROM"
                       " pg_stat_bgwriter))",
-            # look() subtracts what this session has done, which must be reported
-            # by then.
+            # look() subtracts what this session has done, which must be
+            # reported by then.
             "nothing": "pg_stat_force_next_flush()::text",
             "written": "(SELECT buffers_alloc FROM pg_stat_bgwriter)",
         }
@@ -100,8 +100,8 @@ class Counters:
 def rate(looks):
     """Transactions a second, by readings of their number: the slope of a line
     through all of them (least squares). Sessions report once a second, so the
-    number rises in steps, which change a slope far less than a difference of two
-    readings."""
+    number rises in steps, which change a slope far less than a difference of
+    two readings."""
     middle = fmean(at for at, _ in looks)
     level = fmean(count for _, count in looks)
     return max(0.0, sum((at - middle) * (count - level) for at, count in looks)
@@ -115,8 +115,8 @@ def were_reset(before, after):
 
 
 def of_counters(before, after):
-    """Metrics of a slice, by two results of Counters.read(). None: not known; 0 is
-    a measurement."""
+    """Metrics of a slice, by two results of Counters.read(). None: not known;
+    0 is a measurement."""
     def delta(name):
         if before.get(name) is None or after.get(name) is None:
             return None
@@ -124,7 +124,8 @@ def of_counters(before, after):
                 if after[name] >= before[name] else None)
 
     def share(part, whole):
-        return part / whole if None not in (part, whole) and whole > 0 else None
+        known = None not in (part, whole) and whole > 0
+        return part / whole if known else None
 
     seconds = after["at"] - before["at"]
     allocations = delta("allocations")

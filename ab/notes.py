@@ -1,4 +1,4 @@
-"""Notes that a reader of the result needs, and that its figures do not show."""
+"""Notes that a reader needs, and that the figures do not show."""
 
 from statistics import median
 
@@ -15,8 +15,8 @@ def typical(slices, name):
 
 
 def crossing(slices, percent, settle):
-    """More than 100 - percent of the transactions last longer than what is thrown
-    away, and so began in the slice before."""
+    """More than 100 - percent of the transactions last longer than what is
+    thrown away, and so began in the slice before."""
     latency = typical(slices, f"latency_p{percent}_ms")
     return latency is not None and latency > 1000 * settle
 
@@ -44,14 +44,14 @@ def about(run, rows, server, args):
             part = (allocations / (args.slice - args.settle) * args.slice
                     / server.sweep["buffers"])
             if 0 < part < 1:
-                yield (f"a slice replaces {part:.0%} of shared_buffers: it is too"
-                       " short to show what a setting does to the content of the"
-                       " pool")
+                yield (f"a slice replaces {part:.0%} of shared_buffers: it"
+                       " is too short to show what a setting does to the"
+                       " content of the pool")
     slow = [key for key in settings.keys(run.plan.settings)
             if key.startswith(SLOW)]
     if slow and args.slice < SLOW_SLICE_SECONDS:
-        yield (f"{slow[0]} acts over minutes: slices of {args.slice:g} s hardly"
-               " show it")
+        yield (f"{slow[0]} acts over minutes: slices of {args.slice:g} s"
+               " hardly show it")
     expected = run.switcher.expected
     first = run.plan.settings[0]
     for other in run.plan.settings[1:]:
@@ -60,5 +60,6 @@ def about(run, rows, server, args):
             yield (f"{other.name} and {first.name} are the same to the server:"
                    " this is an A/A")
     if run.spoilt:
-        yield ("other sessions have interfered; what they have switched stays so: "
+        yield ("other sessions have interfered; what they have switched stays"
+               " so: "
                + " | ".join(run.spoilt))

@@ -15,8 +15,9 @@ from ab.version import version
 PROGRAM = "pg_sweep_ab"
 MINUTES = 5.0
 SLICE_SECONDS, SLICE_SECONDS_QUICK = 3.0, 2.3
-# A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in core).
-# What it reports later than that after a switch was done after the switch.
+# A backend reports to pg_stat_database once a second (PGSTAT_MIN_INTERVAL in
+# core). What it reports later than that after a switch was done after the
+# switch.
 REPORT_SECONDS = 1.0
 # One that falls idle within that second, as sessions of applications often do,
 # reports after ten seconds (PGSTAT_IDLE_INTERVAL).
@@ -25,7 +26,8 @@ SLICE_SECONDS_ATTACHED = 30.0
 MINUTES_ATTACHED = 30.0
 SETTLE_SECONDS = REPORT_SECONDS + 0.1
 BLOCKS_QUICK = 10
-# The analysis looks at all pairs of blocks; for a longer time, take longer slices.
+# The analysis looks at all pairs of blocks; for a longer time, take longer
+# slices.
 BLOCKS_MOST = 2000
 SLICE_LEAST = 0.2
 CLIENTS = 8
@@ -33,18 +35,19 @@ CLIENTS = 8
 DESCRIPTION = """\
 pg_sweep_ab compares two or more settings on one running PostgreSQL server.
 
-It switches between the settings in short slices, in random order, under pgbench or
-(--attach) under an application. Slices are compared within blocks that have each
-setting once; the first setting is the baseline. At the end, also after Ctrl-C,
-everything is put back as it was.
+It switches between the settings in short slices, in random order, under
+pgbench or (--attach) under an application. Slices are compared within blocks
+that have each setting once; the first setting is the baseline. At the end,
+also after Ctrl-C, everything is put back as it was.
 
   pg_sweep_ab -h HOST -d DB -S --a stock --b batched
-  pg_sweep_ab -d DB -f my.sql -c 32 --setting 'now:' --setting 'big: work_mem=64MB'
+  pg_sweep_ab -d DB -f my.sql --setting 'now:' --setting 'big: work_mem=64MB'
   pg_sweep_ab -d DB --attach --a stock --b partitioned --minutes 30
 
-A setting is "NAME: KEY=VALUE, KEY=VALUE". A plain word is a strategy; "NAME:" leaves
-everything as it is now. Keys are strategy, lwlock_policy, lwlock_policy.TRANCHE,
-batch_size, balance, ring_eager_flush, and each parameter that a reload can change."""
+A setting is "NAME: KEY=VALUE, KEY=VALUE". A plain word is a strategy; "NAME:"
+leaves everything as it is now. Keys are strategy, lwlock_policy,
+lwlock_policy.TRANCHE, batch_size, balance, ring_eager_flush, and each
+parameter that a reload can change."""
 
 
 def parser():
@@ -149,7 +152,7 @@ def check_load(args):
     if args.dbname and "application_name" in args.dbname:
         raise UserError("application_name must not be in the conninfo:"
                         f" {PROGRAM} sets it")
-    if args.dbname and re.search(r"password\s*=|://[^/@]*:[^/@]*@", args.dbname):
+    if re.search(r"password\s*=|://[^/@]*:[^/@]*@", args.dbname or ""):
         raise UserError("a password in the conninfo would show in the list of"
                         " processes: use PGPASSWORD or .pgpass")
     for name in args.file or ():
@@ -184,8 +187,8 @@ def check_plan(args):
                         " negative")
     if args.attach and args.settle < SETTLE_SECONDS:
         raise UserError("with --attach, --settle must be"
-                        f" at least {SETTLE_SECONDS:g} s: sessions report once a"
-                        " second (idle ones after ten)")
+                        f" at least {SETTLE_SECONDS:g} s: sessions report once"
+                        " a second (idle ones after ten)")
     if args.blocks is None and args.minutes is None and args.quick:
         args.blocks = BLOCKS_QUICK
     if args.blocks is None:

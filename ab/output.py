@@ -19,8 +19,8 @@ COLUMNS_LEAST = 40
 
 
 class Progress:
-    """A bar on a terminal, otherwise a line now and then; on stderr, as stdout has
-    the result."""
+    """A bar on a terminal, otherwise a line now and then; on stderr, as stdout
+    has the result."""
 
     def __init__(self):
         self.bar = sys.stderr.isatty()
@@ -129,10 +129,11 @@ def headline(rows, names, blocks):
 
 
 def explain():
-    console.say("ratio: within a typical block (Hodges-Lehmann), with an interval of"
-                f" {CONFIDENCE:.0%} for\neach metric by itself. Verdicts on all but"
-                " transactions/s are corrected for being\nmany: an interval may leave"
-                " out 1 with no difference shown. -: not known.")
+    console.say(f"""\
+ratio: within a typical block (Hodges-Lehmann), with an interval of {CONFIDENCE:.0%} for
+each metric by itself. Verdicts on all but transactions/s are corrected for
+being many: an interval may leave out 1 with no difference shown.
+-: not known.""")
 
 
 def check_directory(directory):

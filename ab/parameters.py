@@ -2,8 +2,8 @@
 
 from ab.errors import UserError
 
-# Values of pg_settings.category whose parameters decide how fast something is done,
-# not what is done, with which privileges, or what is left after a crash.
+# Values of pg_settings.category whose parameters decide how fast something is
+# done, not what is done, with which privileges, or what is left after a crash.
 CATEGORIES = (
     "Customized Options", "Lock Management", "Query Tuning /",
     "Reporting and Logging / What to Log",
@@ -36,8 +36,8 @@ CONTEXTS = {
     "internal": "cannot be changed",
     "postmaster": "can be changed by a restart only",
     "backend": "is read when a session begins: running ones would not see it",
-    "superuser-backend": "is read when a session begins: running ones would not"
-                         " see it",
+    "superuser-backend": "is read when a session begins: running ones would"
+                         " not see it",
 }
 # pg_settings.source of a value that ALTER SYSTEM cannot change
 OVERRIDDEN = {
@@ -50,8 +50,8 @@ OVERRIDDEN = {
     "user": "by ALTER ROLE",
     "database user": "by ALTER ROLE IN DATABASE",
 }
-# What the planner reads: a plan that a prepared statement keeps does not change with
-# one of these.
+# What the planner reads: a plan that a prepared statement keeps does not
+# change with one of these.
 PLANNING = ("Query Tuning /", "Resource Usage / Worker Processes")
 PLANNING_ALSO = ("debug_parallel_query", "effective_io_concurrency",
                  "hash_mem_multiplier", "jit_expressions", "work_mem")

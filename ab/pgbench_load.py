@@ -1,5 +1,5 @@
-"""pgbench as the load. It connects once for the whole run; its log has the end of each
-transaction, and with that its slice."""
+"""pgbench as the load. It connects once for the whole run; its log has the end
+of each transaction, and with that its slice."""
 
 import ctypes
 import os
@@ -78,8 +78,8 @@ class Log:
         self.fields = None
 
     def transactions(self):
-        """What is new: (ends, latencies, number of failures). Lines are in the order
-        of their ends."""
+        """What is new: (ends, latencies, number of failures). Lines are in the
+        order of their ends."""
         while True:
             data = self.file.read(READ_BYTES)
             if not data:
@@ -97,8 +97,8 @@ class Log:
         step = self.fields
         if len(words) % step:
             raise UserError(f"{self.path} is not a log of pgbench")
-        # client, number, latency, script, end in seconds and microseconds; and more
-        # with some options
+        # client, number, latency, script, end in seconds and microseconds; and
+        # more with some options
         latencies = words[2::step]
         seconds, parts = words[4::step], words[5::step]
         failed = [i for i, word in enumerate(latencies)
@@ -175,8 +175,9 @@ class PgbenchLoad:
         deadline = time.monotonic() + READY_SECONDS
         while True:
             ready = session.value(
-                "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
-                f" '{self.application}' AND query_start IS NOT NULL")
+                "SELECT count(*) FROM pg_stat_activity WHERE"
+                f" application_name = '{self.application}'"
+                " AND query_start IS NOT NULL")
             self.check()
             if ready >= self.clients:
                 return
@@ -213,8 +214,8 @@ class PgbenchLoad:
         return span
 
     def read(self):
-        """Sort what the logs have by now into the spans. It takes CPU time, so call
-        it between slices."""
+        """Sort what the logs have by now into the spans. It takes CPU time, so
+        call it between slices."""
         for path in self.scratch.glob("log.*"):
             if path not in self.logs:
                 self.logs[path] = Log(path)

@@ -1,5 +1,5 @@
-"""The result as a picture: above, ratios with their intervals; below, transactions a
-second of each slice."""
+"""The result as a picture: above, ratios with their intervals; below,
+transactions a second of each slice."""
 
 import os
 
@@ -26,8 +26,9 @@ def check(scratch):
 
 
 def write(directory, rows, names, slices, title):
-    plot.write(directory / "ab", [ratios(rows, names), timeline(names, slices)],
-               title, quiet=(UNUSED,), names=names)
+    plot.write(directory / "ab",
+               [ratios(rows, names), timeline(names, slices)], title,
+               quiet=(UNUSED,), names=names)
 
 
 def ratios(rows, names):

@@ -8,21 +8,22 @@ same files, to the byte. Panels are put below each other:
   Ratios(title, rows, x_title)
       one line per row: a point and its interval, around 1. rows are (label,
       value, low, high, group, is_shown), the last two being optional: rows of
-      the same group have one colour, and a legend names it; a difference that is
-      not shown is a hollow point. Without an interval: low = high = None. A row
-      with an empty label belongs to the one above. log=True for ratios far from
-      1. limit=4 draws ratios beyond 1/4 and 4 at the edge, and writes each ratio
-      beside its row.
+      the same group have one colour, and a legend names it; a difference that
+      is not shown is a hollow point. Without an interval: low = high = None. A
+      row with an empty label belongs to the one above. log=True for ratios far
+      from 1. limit=4 draws ratios beyond 1/4 and 4 at the edge, and writes
+      each ratio beside its row.
   Timeline(title, series, y_title)
       series: {name: [(begin, end, value), ...]}, in seconds: a step for each
       slice of time, in the colour of its name. marks: [(second, text), ...].
 
     plot.need()
 
-fails with one line if matplotlib is missing: call it before the work whose result
-is to be drawn. Names in `quiet` (an argument of write()) are grey and dashed:
-controls. A name has the same colour in all panels of a picture; `names` (another
-argument) sets which come first, for the same colours in several pictures."""
+fails with one line if matplotlib is missing: call it before the work whose
+result is to be drawn. Names in `quiet` (an argument of write()) are grey and
+dashed: controls. A name has the same colour in all panels of a picture;
+`names` (another argument) sets which come first, for the same colours in
+several pictures."""
 
 import io
 import re
@@ -33,8 +34,8 @@ from pathlib import Path
 
 from ab.errors import UserError
 
-# Of Okabe and Ito's palette, which colour-blind people can tell apart, without its
-# yellow, which is too light for a line on white.
+# Of Okabe and Ito's palette, which colour-blind people can tell apart, without
+# its yellow, which is too light for a line on white.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9",
            "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -101,7 +102,8 @@ class Ratios:
         axes.grid(axis="y", visible=False)
         found = [self.inside(value) for row in self.rows for value in row[1:4]
                  if value is not None]
-        low, high = min([1 - LEAST_SPAN, *found]), max([1 + LEAST_SPAN, *found])
+        low = min([1 - LEAST_SPAN, *found])
+        high = max([1 + LEAST_SPAN, *found])
         if self.log:
             axes.set_xscale("log")
             plain_log(axes.xaxis, low, high)
@@ -209,8 +211,8 @@ def write(path, panels, title=None, quiet=(), names=()):
 
 
 def name_clips(svg):
-    """Names clipping paths by their order, as matplotlib names them by addresses
-    in memory, whatever svg.hashsalt is."""
+    """Names clipping paths by their order, as matplotlib names them by
+    addresses in memory, whatever svg.hashsalt is."""
     for i, name in enumerate(re.findall(rb'<clipPath id="(\w+)"', svg)):
         svg = svg.replace(name, b"clip%d" % i)
     return svg

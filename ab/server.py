@@ -1,5 +1,5 @@
-"""The server as it is found. It refuses settings that cannot be applied, or could not
-be undone, before anything is changed."""
+"""The server as it is found. It refuses settings that cannot be applied, or
+could not be undone, before anything is changed."""
 
 from ab.errors import UserError
 from ab.session import quote
@@ -95,7 +95,7 @@ class Server:
     # -- whether the settings can be applied, and undone
 
     def check(self, wanted, attach):
-        """Returns the settings with the server's spelling of the parameters."""
+        """Returns the settings, parameters in the server's spelling."""
         keys = settings.keys(wanted)
         names = {}
         self._check_sweep(keys)
@@ -193,8 +193,8 @@ class Server:
         return name
 
     def _check_roles(self, name, attach):
-        """ALTER ROLE and ALTER DATABASE win in the sessions of an application, which
-        may be of each role and database."""
+        """ALTER ROLE and ALTER DATABASE win in the sessions of an application,
+        which may be of each role and database."""
         if not attach:
             return
         found = self.session.rows(f"""
@@ -212,8 +212,8 @@ class Server:
                             " have no effect there")
 
     def _check_custom(self, key):
-        """A name with a dot may be an application's own parameter, which the server
-        knows only after it was set."""
+        """A name with a dot may be an application's own parameter, which the
+        server knows only after it was set."""
         if "." not in key:
             raise UserError(f"the server has no parameter {key}")
         try:

@@ -1,6 +1,6 @@
-"""The control session: a psql kept open. It takes the connection options that psql
-takes, gives up on a server that does not answer, and survives a Ctrl-C, which a
-terminal sends to all processes of the command."""
+"""The control session: a psql kept open. It takes the connection options that
+psql takes, gives up on a server that does not answer, and survives a Ctrl-C,
+which a terminal sends to all processes of the command."""
 
 import json
 import os
@@ -17,8 +17,8 @@ CONNECT_SECONDS = 10
 CLOSE_SECONDS = 10
 SUCCESS = "00000"
 # Of the control session, whatever its role, its database, or a setting that is
-# compared has: it must be able to put things back, always read and write values in
-# the same form, and never call functions of other users.
+# compared has: it must be able to put things back, always read and write
+# values in the same form, and never call functions of other users.
 OPTIONS = {
     "search_path": "pg_catalog",
     "statement_timeout": "0", "lock_timeout": "0", "transaction_timeout": "0",
@@ -126,7 +126,8 @@ class Connection:
 
 class Session(Psql):
     def __init__(self, connection, application):
-        # In a session of its own, which neither Ctrl-C nor a closed terminal reaches.
+        # In a session of its own, which neither Ctrl-C nor a closed terminal
+        # reaches.
         super().__init__(connection.psql(), start_new_session=True,
                          env=connection.control_environment(application))
         self.rest = b""
@@ -198,7 +199,8 @@ class Session(Psql):
                 pass
         text = "; ".join(line for line in [*lines, *rest.splitlines()]
                          if line and not line.startswith(MARKER))
-        return text.removeprefix("psql: ").removeprefix("error: ") or "psql has ended"
+        text = text.removeprefix("psql: ").removeprefix("error: ")
+        return text or "psql has ended"
 
     def rows(self, sql):
         """The rows of a query, each a dictionary; NULL is None."""

@@ -1,7 +1,7 @@
 """Settings, which are what is compared: each has a name, and values by key.
 
     NAME: KEY=VALUE, KEY=VALUE, ...
-    batched, batch_size=8          a plain word is a strategy; the text is the name
+    batched, batch_size=8          a plain word is a strategy; the text names it
     NAME:                          everything as it was found
 
 A setting without a key of another one leaves its value as it was found."""
@@ -18,7 +18,8 @@ TRANCHE = "lwlock_policy."
 SHORT = {"batch_size": "pg_sweep.batch_size", "balance": "pg_sweep.balance",
          "ring_eager_flush": "pg_sweep.ring_eager_flush"}
 # Functions switch these two, and do not touch the configuration.
-RUNTIME = {"pg_sweep.strategy": STRATEGY, "pg_sweep.lwlock_policy": LWLOCK_POLICY}
+RUNTIME = {"pg_sweep.strategy": STRATEGY,
+           "pg_sweep.lwlock_policy": LWLOCK_POLICY}
 NAME = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*\Z")
 ITEM = re.compile(r"""\s*((?:'(?:[^']|'')*'|[^,'])*)\s*(,|\Z)""")
 # A name heads a column of a table.

@@ -1,5 +1,5 @@
-"""What the settings change on the server: to find it, to change it, and to put it
-back."""
+"""What the settings change on the server: to find it, to change it, and to put
+it back."""
 
 import time
 
@@ -14,8 +14,8 @@ POLL_SECONDS = 0.005
 
 
 def incarnation(session):
-    """Changes with each start of the server, also after a crash of a process: what
-    functions had set is lost then."""
+    """Changes with each start of the server, also after a crash of a process:
+    what functions had set is lost then."""
     # as text, which does not depend on the time zone
     row = session.row("SELECT extract(epoch FROM pg_postmaster_start_time())"
                       "::text AS postmaster, (SELECT extract(epoch FROM"
@@ -25,8 +25,8 @@ def incarnation(session):
 
 
 def find(session, server, wanted):
-    """All that the settings will change, as it is now. The journal keeps it, and
-    put_back() takes it."""
+    """All that the settings will change, as it is now. The journal keeps it,
+    and put_back() takes it."""
     server.sweep = server.ask_sweep()
     found = {"incarnation": incarnation(session), "entries": {}, "shown": {},
              "ours": {}, "strategy": None, "lwlock_policy": None,
@@ -114,9 +114,9 @@ def set_lwlock_policy(session, policy, tranche=None):
 
 
 def put_back(session, found):
-    """Restore what find() has found, and check it. Returns (what could not be put
-    back, what other sessions have changed and keep), as lines. If a part fails, the
-    others are tried all the same."""
+    """Restore what find() has found, and check it. Returns (what could not be
+    put back, what other sessions have changed and keep), as lines. If a part
+    fails, the others are tried all the same."""
     others, failed = {}, []
 
     def attempt(function, *arguments):

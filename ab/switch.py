@@ -34,8 +34,8 @@ class Switcher:
         """Write to postgresql.auto.conf, unless another session has."""
         now = entry(self.session, parameter)
         if now != self.written[parameter]:
-            raise UserError(f"another session has set {parameter} to {now!r} in"
-                            " postgresql.auto.conf, which was"
+            raise UserError(f"another session has set {parameter} to {now!r}"
+                            " in postgresql.auto.conf, which was"
                             f" {self.written[parameter]!r}")
         # first, as the answer may not arrive
         self.written[parameter] = text
@@ -51,8 +51,8 @@ class Switcher:
         state.reload(self.session)
 
     def rehearse(self, wanted):
-        """Write each value to postgresql.auto.conf and remove it again, without a
-        reload: the server checks it, and nothing sees it."""
+        """Write each value to postgresql.auto.conf and remove it again,
+        without a reload: the server checks it, and nothing sees it."""
         for setting in wanted:
             for parameter in self.parameters:
                 if parameter not in setting.values:
@@ -69,8 +69,8 @@ class Switcher:
                 self.write(parameter, self.found["entries"][parameter])
 
     def apply(self, setting):
-        """Does the same work whatever was in force before. Returns what in_force()
-        must return until the next switch."""
+        """Does the same work whatever was in force before. Returns what
+        in_force() must return until the next switch."""
         for parameter in self.parameters:
             self.write(parameter, setting.values.get(
                 parameter, self.found["entries"][parameter]))
@@ -101,8 +101,8 @@ class Switcher:
                     raise Interference(f"{parameter} is {now[parameter]!r},"
                                        f" was {expected!r}")
             elif entry(self.session, parameter) != value:
-                raise Interference(f"{parameter} in postgresql.auto.conf is not"
-                                   f" {value!r}")
+                raise Interference(f"{parameter} in postgresql.auto.conf is"
+                                   f" not {value!r}")
         strategy = setting.values.get(settings.STRATEGY, "auto").lower()
         if strategy not in ("auto", now.get("strategy")):
             # switched right after us, which is kept all the same
@@ -150,7 +150,7 @@ class Switcher:
                 raise Interference(self._describe(key, value, now[key]), key)
 
     def leave_to_others(self, key):
-        """What another session has chosen meanwhile is what will be put back."""
+        """What another session has chosen meanwhile will be put back."""
         status = self.session.row(
             "SELECT strategy, reason, lwlock_policy FROM"
             f" {self.session.sweep}pg_sweep_status") \

@@ -33,8 +33,8 @@ class TestComparison(unittest.TestCase):
         return sum(p <= .05 for p in found) / runs
 
     def test_rate_of_false_alarms_is_exact(self):
-        # An A/A is one of 2^n equally likely ways to give signs to differences of
-        # any size. The rate is the share of false alarms among all of them.
+        # An A/A is one of 2^n equally likely ways to give signs to differences
+        # of any size. The rate is the share of false alarms among all of them.
         for n in (6, 7, 8, 9):
             alarms = covered = 0
             for signs in itertools.product((-1, 1), repeat=n):

@@ -1,5 +1,5 @@
-"""The command line: settings as they are written, and what is refused without a
-server."""
+"""The command line: settings as they are written, and what is refused without
+a server."""
 
 import unittest
 
@@ -26,7 +26,7 @@ REFUSED = (
     (("-S", *TWO, "--pgbench-options=-T 5"), "-T cannot be chosen"),
     (("-S", *TWO, "--pgbench-options=--sampl=0.5"),
      "--sampling-rate cannot be chosen"),
-    (("-S", *TWO, "--pgbench-options=-rC"), "-rC: write each option by itself"),
+    (("-S", *TWO, "--pgbench-options=-rC"), "write each option by itself"),
     (("-S", *TWO, "-d", "dbname=x password=y"), r"use PGPASSWORD or \.pgpass"),
     (("-S", *TWO, "-d", "dbname=x application_name=y"), "application_name"),
     (("-S", *TWO, "--minutes", "0.1"), "too short for two blocks"),

@@ -14,8 +14,8 @@ from ab.errors import UserError
 NAMES = ["stock", "_batched", "a$b$"]
 # as long as they get
 TITLE = ("pgbench -f orders.sql@3 -f customers.sql@1 -M extended, 64 clients,"
-         " -R 12000, database customers; 1999 blocks of 120 s slices, the first"
-         " 60 s of each thrown away; seed 16777215")
+         " -R 12000, database customers; 1999 blocks of 120 s slices, the"
+         " first 60 s of each thrown away; seed 16777215")
 
 
 def row(side, ratio, verdict):
