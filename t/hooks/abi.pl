@@ -60,9 +60,7 @@ cmp_ok(scalar keys %before, '>', 5000, 'the stock server exports ' . (scalar key
 is_deeply([ sort grep { !exists $after{$_} } keys %before ], [], 'none of them is gone');
 is_deeply([ grep { exists $after{$_} && $after{$_} ne $before{$_} } sort keys %before ],
 	[], 'none has become something else');
-is_deeply(
-	[ sort grep { !exists $before{$_} } keys %after ],
-	[ sort keys %additions ],
+is_deeply([ sort grep { !exists $before{$_} } keys %after ], [ sort keys %additions ],
 	'what is new is what the patches say: ' . join(', ', sort keys %additions));
 
 # ---- installed headers ----
@@ -86,8 +84,7 @@ foreach (split /\n/, $differ)
 	elsif (/^\+\+\+ \Q@{[ includedir($patched) ]}\E\/(\S+)/) { push @changes, "in $1" }
 	elsif (/^([-+])(?!\1\1 )\s*(.*?)(?:\s*\/\*.*)?$/) { push @changes, "$1 $2" }
 }
-is_deeply(
-	[ sort keys %only_new ],
+is_deeply([ sort keys %only_new ],
 	[ map { "storage/$_.h" } qw(lwlock_queue private_refcount ring_flush sweep_hooks) ],
 	'four headers are new: ' . join(', ', sort keys %only_new));
 is_deeply(

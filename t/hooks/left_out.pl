@@ -166,8 +166,7 @@ my $patch = 'sweep-replacement-hooks';
 my $missing = "The server lacks the core patch \"$patch\"; apply core-hooks to its source and build it again.";
 my $node = start_without($patch, "pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
 	qw(SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer));
-like(
-	slurp_file($node->logfile),
+like(slurp_file($node->logfile),
 	qr/WARNING:  pg_sweep does nothing on this server\n.*DETAIL:  \Q$missing\E\n/,
 	"without $patch: the log says that nothing is done");
 is($node->safe_psql('postgres', 'SELECT state, note FROM pg_sweep_status'),

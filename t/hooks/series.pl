@@ -238,8 +238,7 @@ SKIP:
 
 # The extension is built with the headers that this tool writes.
 command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the series adds');
-is_deeply(
-	[ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
+is_deeply([ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
 	[ sort @new ], 'these, and nothing else');
 command_ok([ 'cmp', "$tree/$_", "$work/hooks/" . s{^src/include/}{}r ], "and as the patches do it: $_") foreach @new;
 

@@ -97,8 +97,7 @@ sub check_recovered
 
 	$node->wait_for_log(qr/terminated by signal 9/, $offset);
 	ok(wait_until_back($node), "$title: the server is back");
-	like(
-		slurp_file($node->logfile, $offset),
+	like(slurp_file($node->logfile, $offset),
 		qr/\(PID $victim\) was terminated by signal 9.*redo starts at/s,
 		"$title: by crash recovery");
 	is_deeply(
@@ -119,12 +118,8 @@ sub check_checksums
 {
 	my ($node) = @_;
 
-	$node->command_checks_all(
-		[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
-		0,
-		[qr/Bad checksums:\s+0\n/],
-		[qr/^$/],
-		'all checksums are right');
+	$node->command_checks_all([ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ], 0,
+		[qr/Bad checksums:\s+0\n/], [qr/^$/], 'all checksums are right');
 	return;
 }
 

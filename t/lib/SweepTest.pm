@@ -97,8 +97,7 @@ sub switch_to
 {
 	my ($node, $strategy) = @_;
 
-	$node->safe_psql('postgres',
-		"SELECT pg_sweep_set_strategy('$strategy')");
+	$node->safe_psql('postgres', "SELECT pg_sweep_set_strategy('$strategy')");
 	return;
 }
 
@@ -304,10 +303,7 @@ SELECT (SELECT sum(abalance) FROM pgbench_accounts),
        (SELECT count(*) FROM pgbench_history)});
 
 	cmp_ok($sums[4], '>', 0, "$title: there is a history");
-	is_deeply(
-		[ @sums[ 1 .. 3 ] ],
-		[ ($sums[0]) x 3 ],
-		"$title: balances add up");
+	is_deeply([ @sums[ 1 .. 3 ] ], [ ($sums[0]) x 3 ], "$title: balances add up");
 	return;
 }
 

@@ -210,8 +210,7 @@ SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DIST
 	like($log, qr/HINT:  In a container, the capability SYS_NICE/, 'refused: with a hint');
 	is(query($status), 'off|partition|Operation not permitted|t|2', 'refused: pg_sweep_status');
 	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
-	is_deeply(
-		[ map { "$_->[2] $_->[5]" } @mbind ],
+	is_deeply([ map { "$_->[2] $_->[5]" } @mbind ],
 		[ '1 works', '1 works', '1 fails', '0 works', '0 works' ],
 		'refused: what had been done is undone');
 	is_deeply([ map { "$_->[0] $_->[1]" } @mbind[ 3, 4 ] ], [ map { "$_->[0] $_->[1]" } @mbind[ 0, 1 ] ], 'refused: all of it');

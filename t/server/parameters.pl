@@ -16,24 +16,27 @@ use Test::More;
 
 my $buffers = 512;
 my $limit = $buffers / 8;
-my $node = sweep_node('main', conf => qq{
+my $node = sweep_node(
+	'main', conf => qq{
 shared_buffers = $buffers
 bgwriter_delay = 10ms
 pg_sweep.strategy = batched
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+sql('CREATE EXTENSION pg_sweep');
 churn_setup($node);
 my $sum = churn($node);
 
-my $role = $node->safe_psql('postgres', 'SELECT current_user');
+my $role = sql('SELECT current_user');
 my @strategies = strategies($node);
 
 sub status
 {
 	my ($columns) = @_;
 
-	return $node->safe_psql('postgres', "SELECT $columns FROM pg_sweep_status");
+	return sql("SELECT $columns FROM pg_sweep_status");
 }
 
 # Change parameters in postgresql.auto.conf, and wait until shared memory shows it
@@ -41,10 +44,9 @@ sub set_and_wait
 {
 	my ($settings, $condition) = @_;
 
-	$node->safe_psql('postgres', "ALTER SYSTEM SET $_;") for @$settings;
+	sql("ALTER SYSTEM SET $_;") for @$settings;
 	$node->reload;
-	return $node->poll_query_until('postgres',
-		"SELECT $condition FROM pg_sweep_status");
+	return $node->poll_query_until('postgres', "SELECT $condition FROM pg_sweep_status");
 }
 
 # Apply a reload that leaves the strategy alone.  The batch size, which is applied
@@ -67,12 +69,11 @@ sub check_allocates
 	my %before = map { $_ => counter($node, $_, 'allocations') } @strategies;
 
 	is(churn($node), $sum, "$title: reads what was written");
-	cmp_ok(counter($node, $strategy, 'allocations'),
-		'>', $before{$strategy} + 1000, "$title: $strategy allocates");
+	cmp_ok(counter($node, $strategy, 'allocations'), '>', $before{$strategy} + 1000,
+		"$title: $strategy allocates");
 	for my $other (grep { $_ ne $strategy } @strategies)
 	{
-		is(counter($node, $other, 'allocations'),
-			$before{$other}, "$title: $other does not");
+		is(counter($node, $other, 'allocations'), $before{$other}, "$title: $other does not");
 	}
 	return;
 }
@@ -100,13 +101,11 @@ for my $strategy (@strategies, @strategies)
 		"$strategy: a reload switches");
 	if ($strategy eq $active)
 	{
-		is(status('generation'), $before,
-			"$strategy: active already, so nothing is switched");
+		is(status('generation'), $before, "$strategy: active already, so nothing is switched");
 	}
 	else
 	{
-		is( status('generation, set_by, set_by_role'),
-			($before + 1) . '|reload|',
+		is(status('generation, set_by, set_by_role'), ($before + 1) . '|reload|',
 			"$strategy: which is reported as the cause");
 	}
 	check_allocates($strategy, "$strategy, by reload");
@@ -119,23 +118,18 @@ set_and_wait(['pg_sweep.strategy = stock'], "strategy = 'stock'")
   or die 'could not switch to stock';
 for my $strategy (grep { $_ ne 'stock' } @strategies)
 {
-	is( $node->safe_psql(
-			'postgres', "SELECT pg_sweep_set_strategy('$strategy')"),
-		'stock',
-		"$strategy: the function returns what was active");
-	is(status('strategy, configured, set_by, set_by_role'),
-		"$strategy|stock|function|$role",
+	is(sql("SELECT pg_sweep_set_strategy('$strategy')"),
+		'stock', "$strategy: the function returns what was active");
+	is(status('strategy, configured, set_by, set_by_role'), "$strategy|stock|function|$role",
 		"$strategy: it leaves the configuration alone");
 	check_allocates($strategy, "$strategy, by function");
 
 	unrelated_reload();
 	is(status('strategy, configured, set_by'),
-		"$strategy|stock|function",
-		"$strategy: a reload of other parameters does not undo it");
+		"$strategy|stock|function", "$strategy: a reload of other parameters does not undo it");
 
 	# A reload to the active strategy changes what is configured, not the cause
-	ok( set_and_wait(
-			["pg_sweep.strategy = $strategy"], "configured = '$strategy'"),
+	ok(set_and_wait(["pg_sweep.strategy = $strategy"], "configured = '$strategy'"),
 		"$strategy: the configuration follows");
 	is(status('strategy, set_by, set_by_role'),
 		"$strategy|function|$role", "$strategy: it was still the function");
@@ -143,18 +137,15 @@ for my $strategy (grep { $_ ne 'stock' } @strategies)
 	# and a changed one wins over the function
 	ok( set_and_wait(
 			['pg_sweep.strategy = stock'],
-			"strategy = 'stock' AND set_by = 'reload' AND set_by_role IS NULL"
-		),
+			"strategy = 'stock' AND set_by = 'reload' AND set_by_role IS NULL"),
 		"$strategy: a reload that changes the parameter does undo it");
 
 	# not transactional
-	$node->safe_psql('postgres',
-		"BEGIN; SELECT pg_sweep_set_strategy('$strategy'); ROLLBACK");
+	sql("BEGIN; SELECT pg_sweep_set_strategy('$strategy'); ROLLBACK");
 	is(status('strategy'), $strategy, "$strategy: ROLLBACK does not undo it");
 	$node->restart;
-	is( status('strategy, configured, set_by, set_by_role, generation'),
-		'stock|stock|start||1',
-		"$strategy: a restart returns to what is configured");
+	is(status('strategy, configured, set_by, set_by_role, generation'),
+		'stock|stock|start||1', "$strategy: a restart returns to what is configured");
 }
 
 #
@@ -166,20 +157,17 @@ for my $case (
 	[ 'pg_sweep.batch_size = 1025', '1025 is outside the valid range' ])
 {
 	my ($setting, $reason) = @$case;
-	my ($ret, $stdout, $stderr) =
-	  $node->psql('postgres', "ALTER SYSTEM SET $setting");
+	my ($ret, $stdout, $stderr) = $node->psql('postgres', "ALTER SYSTEM SET $setting");
 
 	is($ret, 3, "ALTER SYSTEM SET $setting: refused");
 	like($stderr, qr/\Q$reason\E/, "ALTER SYSTEM SET $setting: says why");
 	($ret, $stdout, $stderr) = $node->psql('postgres', "SET $setting");
-	like(
-		$stderr,
-		qr/parameter "pg_sweep\.\w+" cannot be changed now/,
+	like($stderr, qr/parameter "pg_sweep\.\w+" cannot be changed now/,
 		"SET $setting: not in a session");
 }
 {
-	my ($ret, $stdout, $stderr) = $node->psql('postgres',
-		"\\set VERBOSITY verbose\nSELECT pg_sweep_set_strategy('nope')");
+	my ($ret, $stdout, $stderr) =
+	  $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT pg_sweep_set_strategy('nope')");
 
 	my $names = join(', ', @strategies, 'auto');
 	like(
@@ -189,7 +177,7 @@ for my $case (
 }
 
 # In the file: a running server keeps its value, a starting one takes the default
-$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+sql('ALTER SYSTEM RESET ALL');
 $node->append_conf('postgresql.conf',
 	"pg_sweep.strategy = batched\npg_sweep.batch_size = 7\npg_sweep.lwlock_policy = spin");
 $node->reload;
@@ -208,22 +196,18 @@ for my $case (
 	isnt($expected, $default, "$parameter: is not the default");
 	$node->append_conf('postgresql.conf', "$parameter = $value");
 	$node->reload;
-	$node->wait_for_log(qr/LOG: .*\Q$parameter\E.*$value|LOG: .*$value.*\Q$parameter\E/,
-		$offset);
-	$node->wait_for_log(qr/LOG: .*contains errors; unaffected changes were applied/,
-		$offset);
+	$node->wait_for_log(qr/LOG: .*\Q$parameter\E.*$value|LOG: .*$value.*\Q$parameter\E/, $offset);
+	$node->wait_for_log(qr/LOG: .*contains errors; unaffected changes were applied/, $offset);
 	is(status($column), $expected, "$parameter = $value in the file: the server keeps what it has");
 
 	# As with the parameters of any library, core reads the file before it knows
 	# the permitted values
 	$offset = -s $node->logfile;
 	$node->restart;
-	like(
-		slurp_file($node->logfile, $offset),
+	like(slurp_file($node->logfile, $offset),
 		qr/WARNING: .*\Q$parameter\E.*$value|WARNING: .*$value.*\Q$parameter\E/,
 		"$parameter = $value in the file: a start warns");
-	is(status($column), $default,
-		"$parameter = $value in the file: and takes the default");
+	is(status($column), $default, "$parameter = $value in the file: and takes the default");
 	$node->adjust_conf('postgresql.conf', $parameter, $expected);
 	$node->restart;
 	is(status($column), $expected, "$parameter: the file is in order again");
@@ -238,9 +222,9 @@ is(status('batch_size'), 3, 'batch_size: what is configured is in force');
 {
 	my $query = q{
 SELECT allocations, looked_at, leases FROM pg_sweep_strategies WHERE strategy = 'batched'};
-	my @before = split /\|/, $node->safe_psql('postgres', $query);
+	my @before = split /\|/, sql($query);
 	churn($node);
-	my @after = split /\|/, $node->safe_psql('postgres', $query);
+	my @after = split /\|/, sql($query);
 
 	cmp_ok($after[0] - $before[0], '>', 1000, 'batch_size: batched allocates');
 
@@ -251,8 +235,7 @@ SELECT allocations, looked_at, leases FROM pg_sweep_strategies WHERE strategy = 
 	cmp_ok($leases * 3, '>=', $looks, 'batch_size: a lease has three buffers');
 	cmp_ok($leases, '<=', $looks / 3 + 12, 'batch_size: and not fewer');
 }
-ok( set_and_wait(
-		['pg_sweep.batch_size = 1024'], 'batch_size_configured = 1024'),
+ok(set_and_wait(['pg_sweep.batch_size = 1024'], 'batch_size_configured = 1024'),
 	'batch_size: the greatest value');
 is(status('batch_size = lease_limit / greatest(backends, 1)'),
 	't', 'batch_size: capped by what all leases may cover');
@@ -265,9 +248,7 @@ cmp_ok(status('batch_size'), '>=', 1, 'batch_size: is known');
 #
 # With a background writer that does next to nothing
 #
-ok( set_and_wait(
-		[ 'bgwriter_lru_maxpages = 0', 'pg_sweep.strategy = stock' ],
-		"strategy = 'stock'"),
+ok(set_and_wait([ 'bgwriter_lru_maxpages = 0', 'pg_sweep.strategy = stock' ], "strategy = 'stock'"),
 	'bgwriter_lru_maxpages = 0: a reload is applied');
 for my $strategy (@strategies, @strategies)
 {
@@ -301,22 +282,20 @@ for my $strategy (@strategies)
 				"pg_sweep.strategy = $strategy",
 				"pg_sweep.batch_size = ${\ ++$serial}"
 			],
-			"strategy = '$strategy' AND batch_size_configured = $serial")
-		  or die "could not switch to $strategy";
+			"strategy = '$strategy' AND batch_size_configured = $serial"
+		) or die "could not switch to $strategy";
 		churn($node);
-		ok($node->poll_query_until('postgres', $hibernates),
+		ok( $node->poll_query_until('postgres', $hibernates),
 			"$case: the background writer goes to sleep");
 
 		# An allocation wakes it and is reported
-		my $before = $node->safe_psql('postgres',
-			'SELECT buffers_alloc FROM pg_stat_bgwriter');
+		my $before = sql('SELECT buffers_alloc FROM pg_stat_bgwriter');
 		churn($node);
 		ok( $node->poll_query_until(
-				'postgres',
-				"SELECT buffers_alloc >= $before + 1000 FROM pg_stat_bgwriter"),
+				'postgres', "SELECT buffers_alloc >= $before + 1000 FROM pg_stat_bgwriter"),
 			"$case: an allocation wakes it");
 
-		ok($node->poll_query_until('postgres', $hibernates),
+		ok( $node->poll_query_until('postgres', $hibernates),
 			"$case: the background writer goes to sleep again");
 		ok( set_and_wait(
 				["pg_sweep.strategy = $other"],

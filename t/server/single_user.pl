@@ -46,19 +46,18 @@ sub values_of
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(
 	extra => [
-		map { ('--set' => $_) } 'shared_preload_libraries=pg_sweep',
-		'pg_sweep.strategy=batched', 'shared_buffers=1MB'
+		map { ('--set' => $_) } 'shared_preload_libraries=pg_sweep', 'pg_sweep.strategy=batched',
+		'shared_buffers=1MB'
 	]);
 my $conf = slurp_file($node->data_dir . '/postgresql.conf');
 like($conf, qr/^shared_preload_libraries = '?pg_sweep'?/m,
 	'initdb: was run with the library preloaded');
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
-is( $node->safe_psql(
-		'postgres',
-		'CREATE EXTENSION pg_sweep; SELECT state, strategy, set_by, buffers FROM pg_sweep_status'
-	),
-	'ok|batched|start|128',
-	'initdb: what it made starts, with the strategy');
+is( sql('CREATE EXTENSION pg_sweep; SELECT state, strategy, set_by, buffers FROM pg_sweep_status'),
+	'ok|batched|start|128', 'initdb: what it made starts, with the strategy');
 check_amcheck($node, 'initdb');
 my @strategies = strategies($node);
 $node->stop;
@@ -86,14 +85,10 @@ for my $strategy (@strategies)
 	is($ret, 0, "$strategy: single-user mode ends well");
 	unlike($stderr, qr/ERROR|FATAL|PANIC|TRAP/, "$strategy: without an error");
 	my $content = 2 * $rows * 4 / 5 . '/' . (2 * $rows * (2 * $rows + 1) / 2 - 5 * 2000 * 2001 / 2);
-	is_deeply([ values_of($stdout, 'content') ],
-		[$content], "$strategy: the table is right");
-	is_deeply([ values_of($stdout, 'active') ],
-		[$strategy], "$strategy: it is the active one");
-	is_deeply([ values_of($stdout, 'backends') ],
-		[1], "$strategy: one process allocates");
-	cmp_ok((values_of($stdout, 'allocated'))[0] // 0,
-		'>', 1000, "$strategy: it has allocated");
+	is_deeply([ values_of($stdout, 'content') ], [$content], "$strategy: the table is right");
+	is_deeply([ values_of($stdout, 'active') ], [$strategy], "$strategy: it is the active one");
+	is_deeply([ values_of($stdout, 'backends') ], [1], "$strategy: one process allocates");
+	cmp_ok((values_of($stdout, 'allocated'))[0] // 0, '>', 1000, "$strategy: it has allocated");
 
 	for my $to (grep { $_ ne $strategy } @strategies)
 	{
@@ -101,21 +96,18 @@ for my $strategy (@strategies)
 			$node,
 			"SELECT pg_sweep_set_strategy('$to') AS former",
 			"SELECT count(*)::text || '/' || sum(i) AS content FROM t_$strategy",
-			"SELECT (allocations > 0)::text AS used FROM pg_sweep_strategies WHERE strategy = '$to'");
+			"SELECT (allocations > 0)::text AS used FROM pg_sweep_strategies WHERE strategy = '$to'"
+		);
 		is($ret, 0, "$strategy to $to: single-user mode ends well");
-		is_deeply([ values_of($stdout, 'former') ],
-			[$strategy], "$strategy to $to: switched");
+		is_deeply([ values_of($stdout, 'former') ], [$strategy], "$strategy to $to: switched");
 		is_deeply([ values_of($stdout, 'content') ],
 			[$content], "$strategy to $to: the table is the same");
-		is_deeply([ values_of($stdout, 'used') ],
-			['true'], "$strategy to $to: $to has been used");
+		is_deeply([ values_of($stdout, 'used') ], ['true'], "$strategy to $to: $to has been used");
 	}
 
 	$node->start;
-	is( $node->safe_psql(
-			'postgres', "SELECT count(*) || '/' || sum(i) FROM t_$strategy"),
-		$content,
-		"$strategy: the server reads the same");
+	is(sql("SELECT count(*) || '/' || sum(i) FROM t_$strategy"),
+		$content, "$strategy: the server reads the same");
 	check_amcheck($node, $strategy);
 	$node->stop;
 }

@@ -68,8 +68,7 @@ sub run_load
 	run_pgbench($primary, "$name: the primary works", $name,
 		'--client' => 4, '--transactions' => 250);
 	$primary->wait_for_catchup($standby);
-	is(contents($standby), contents($primary),
-		"$name: primary and standby are the same");
+	is(contents($standby), contents($primary), "$name: primary and standby are the same");
 	return;
 }
 

@@ -15,8 +15,7 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-my $preload_note =
-  'Add pg_sweep to "shared_preload_libraries" and restart the server.';
+my $preload_note = 'Add pg_sweep to "shared_preload_libraries" and restart the server.';
 my $patch_note =
   'The server lacks the core patch "sweep-replacement-hooks"; apply core-hooks to its source and build it again.';
 
@@ -25,8 +24,7 @@ sub check_state
 {
 	my ($node, $title, %expected) = @_;
 
-	is( $node->safe_psql(
-			'postgres', 'SELECT state, note, server_api FROM pg_sweep_status'),
+	is( $node->safe_psql('postgres', 'SELECT state, note, server_api FROM pg_sweep_status'),
 		"$expected{state}|$expected{note}|$expected{server_api}",
 		"$title: pg_sweep_status says \"$expected{state}\"");
 	is( $node->safe_psql(
@@ -39,16 +37,15 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_j
 		qw(pg_sweep_strategies pg_sweep_backends pg_sweep_lwlock_waits pg_sweep_lwlock_policies pg_sweep_pins pg_sweep_ring)
 	  )
 	{
-		is($node->safe_psql('postgres', "SELECT count(*) FROM $view"),
-			0, "$title: $view is empty");
+		is($node->safe_psql('postgres', "SELECT count(*) FROM $view"), 0, "$title: $view is empty");
 	}
 	for my $call (
 		"pg_sweep_set_strategy('batched')", 'pg_sweep_reset_stats()',
 		"pg_sweep_set_lwlock_policy('spin')", "pg_sweep_set_lwlock_policy('nope', 'nothing')")
 	{
 		my ($name) = $call =~ /^(\w+)/;
-		my ($ret, $stdout, $stderr) = $node->psql('postgres',
-			"\\set VERBOSITY verbose\nSELECT $call");
+		my ($ret, $stdout, $stderr) =
+		  $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
 
 		is($ret, 3, "$title: $name fails");
 		like(
@@ -83,18 +80,14 @@ $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 check_state($node, $title, %not_preloaded);
 
 # LOAD comes too late to do anything; it must be silent and harmless
-is( $node->safe_psql(
-		'postgres', "LOAD 'pg_sweep'; SELECT state FROM pg_sweep_status"),
-	'not preloaded',
-	"$title: LOAD changes nothing");
+is($node->safe_psql('postgres', "LOAD 'pg_sweep'; SELECT state FROM pg_sweep_status"),
+	'not preloaded', "$title: LOAD changes nothing");
 is( $node->safe_psql(
 		'postgres',
-		"LOAD 'pg_sweep'; SELECT count(*) FROM pg_settings WHERE name LIKE 'pg\\_sweep.%'"
-	),
+		"LOAD 'pg_sweep'; SELECT count(*) FROM pg_settings WHERE name LIKE 'pg\\_sweep.%'"),
 	0,
 	"$title: and defines no parameters");
-$node->append_conf('postgresql.conf',
-	"session_preload_libraries = 'pg_sweep'\n");
+$node->append_conf('postgresql.conf', "session_preload_libraries = 'pg_sweep'\n");
 $node->reload;
 check_state($node, 'in session_preload_libraries', %not_preloaded);
 $node->adjust_conf('postgresql.conf', 'session_preload_libraries', "''");
@@ -106,8 +99,8 @@ $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'pg_sweep'\npg_sweep.strategy = batched\n");
 $node->reload;
 $node->poll_query_until('postgres',
-	"SELECT pending_restart FROM pg_settings WHERE name = 'shared_preload_libraries'"
-) or die "the server does not see the changed file";
+	"SELECT pending_restart FROM pg_settings WHERE name = 'shared_preload_libraries'")
+  or die "the server does not see the changed file";
 check_state($node, 'listed, not restarted', %not_preloaded);
 
 #
@@ -115,10 +108,8 @@ check_state($node, 'listed, not restarted', %not_preloaded);
 #
 $node->restart;
 $title = 'preloaded';
-is( $node->safe_psql(
-		'postgres', 'SELECT state, note, strategy FROM pg_sweep_status'),
-	'ok||batched',
-	"$title: works with the objects of before");
+is($node->safe_psql('postgres', 'SELECT state, note, strategy FROM pg_sweep_status'),
+	'ok||batched', "$title: works with the objects of before");
 churn_setup($node);
 my $sum = churn($node);
 for my $strategy (grep { $_ ne 'batched' } strategies($node))
@@ -131,8 +122,7 @@ $node->safe_psql('postgres', 'UPDATE churn_1 SET i = i + 1');
 $sum += 800;
 for my $strategy (strategies($node))
 {
-	cmp_ok(counter($node, $strategy, 'allocations'),
-		'>', 1000, "$title: $strategy has been used");
+	cmp_ok(counter($node, $strategy, 'allocations'), '>', 1000, "$title: $strategy has been used");
 }
 
 $node->stop;
@@ -141,17 +131,15 @@ $node->start;
 $title = 'preloaded no more';
 check_state($node, $title, %not_preloaded);
 is(churn($node), $sum, "$title: the data are there");
-is( $node->safe_psql('postgres', 'SHOW pg_sweep.strategy'),
-	'batched',
-	"$title: the parameter left in the file does no harm");
+is($node->safe_psql('postgres', 'SHOW pg_sweep.strategy'),
+	'batched', "$title: the parameter left in the file does no harm");
 $node->safe_psql('postgres', 'DROP EXTENSION pg_sweep');
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 check_state($node, "$title, objects created anew", %not_preloaded);
 
 # The same with a crash in between: recovery runs without the strategy that was
 # active when the server died.
-$node->adjust_conf('postgresql.conf', 'shared_preload_libraries',
-	"'pg_sweep'");
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'pg_sweep'");
 $node->restart;
 $node->safe_psql('postgres', 'UPDATE churn_2 SET i = i + 1');
 $sum += 800;
@@ -172,27 +160,24 @@ SKIP:
 	  unless installed_module($node, 'test_wrong_api');
 
 	$title = 'wrong API';
-	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries',
-		"'test_wrong_api'");
+	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_wrong_api'");
 	$node->restart;
-	my $api = $node->safe_psql('postgres',
-		'SELECT server_api FROM pg_sweep_status');
+	my $api = $node->safe_psql('postgres', 'SELECT server_api FROM pg_sweep_status');
 	isnt($api, 1, "$title: the server has another number");
 	check_state(
 		$node, "$title, not preloaded",
 		state => 'wrong API',
-		note => "The server's hooks have API number $api, this library was built for 1; use the pg_sweep that the server's patches came with.",
+		note =>
+		  "The server's hooks have API number $api, this library was built for 1; use the pg_sweep that the server's patches came with.",
 		server_api => $api,
 		message => "the server's hooks have another API number");
 
 	$node->stop;
-	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries',
-		"'test_wrong_api,pg_sweep'");
+	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_wrong_api,pg_sweep'");
 	my $offset = -s $node->logfile;
 	is($node->start(fail_ok => 1), 0, "$title: the server does not start");
 	my $log = slurp_file($node->logfile, $offset);
-	like(
-		$log,
+	like($log,
 		qr/FATAL:  pg_sweep was built for hook API number 1, but this server has number $api\n/,
 		"$title: it names both numbers");
 	like(
@@ -200,8 +185,7 @@ SKIP:
 		qr/HINT:  Use the pg_sweep that the server's patches came with, or remove it from "shared_preload_libraries"\.\n/,
 		"$title: and what to do");
 
-	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries',
-		"'pg_sweep'");
+	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'pg_sweep'");
 	$node->start;
 	is($node->safe_psql('postgres', 'SELECT state FROM pg_sweep_status'),
 		'ok', "$title: nothing of it is left");
@@ -217,14 +201,12 @@ SKIP:
 	my $stock = stock_prefix();
 
 	skip
-	  'there is no unpatched server (make server VARIANT=stock, or set PG_SWEEP_STOCK)',
-	  1
+	  'there is no unpatched server (make server VARIANT=stock, or set PG_SWEEP_STOCK)', 1
 	  unless defined $stock;
 
 	my $libdir = $node->config_data('--pkglibdir');
 	my $sharedir = $node->config_data('--sharedir');
-	my $unpatched =
-	  PostgreSQL::Test::Cluster->new('unpatched', install_path => $stock);
+	my $unpatched = PostgreSQL::Test::Cluster->new('unpatched', install_path => $stock);
 
 	$unpatched->init;
 	$unpatched->append_conf(
@@ -235,26 +217,20 @@ extension_control_path = '\$system:$sharedir'
 });
 	$unpatched->start;
 	$unpatched->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
-	check_state($unpatched, 'server not patched, not preloaded',
-		%not_patched);
+	check_state($unpatched, 'server not patched, not preloaded', %not_patched);
 
 	$title = 'server not patched, preloaded';
 	$unpatched->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'pg_sweep'\npg_sweep.strategy = batched\n"
-	);
+		"shared_preload_libraries = 'pg_sweep'\npg_sweep.strategy = batched\n");
 	my $offset = -s $unpatched->logfile;
 	$unpatched->restart;
 	my $log = slurp_file($unpatched->logfile, $offset);
-	like(
-		$log,
-		qr/WARNING:  pg_sweep does nothing on this server\n.*DETAIL:  \Q$patch_note\E\n/,
+	like($log, qr/WARNING:  pg_sweep does nothing on this server\n.*DETAIL:  \Q$patch_note\E\n/,
 		"$title: the log has a warning that says what is missing");
-	is(scalar(() = $log =~ /pg_sweep does nothing/g),
-		1, "$title: once, not for each process");
+	is(scalar(() = $log =~ /pg_sweep does nothing/g), 1, "$title: once, not for each process");
 	check_state($unpatched, $title, %not_patched);
-	is( $unpatched->safe_psql('postgres', 'SHOW pg_sweep.strategy'),
-		'batched',
-		"$title: the parameters are known, for files that servers share");
+	is($unpatched->safe_psql('postgres', 'SHOW pg_sweep.strategy'),
+		'batched', "$title: the parameters are known, for files that servers share");
 	churn_setup($unpatched);
 	is(churn($unpatched), $sum - 2 * 800, "$title: the server works");
 	is_deeply(
@@ -264,7 +240,8 @@ extension_control_path = '\$system:$sharedir'
 				# a session that ends while the server restarts
 				qr/terminating connection due to administrator command/)
 		],
-		[], "$title: no error in the log");
+		[],
+		"$title: no error in the log");
 
 	# A parameter that needs another patch names that one
 	my ($ret, $stdout, $stderr) = $unpatched->psql('postgres',

@@ -14,11 +14,12 @@ use Test::More;
 # So few buffers that one backend can pin them all
 my $node = sweep_node('pins', conf => "shared_buffers = 256kB\nmax_connections = 8\nautovacuum = off\n");
 my $buffers = 32;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
 require_modules($node, 'test_pins');
 
-$node->safe_psql(
-	'postgres', q{
+sql(q{
 	CREATE EXTENSION pg_sweep;
 	CREATE EXTENSION test_pins;
 	CREATE TABLE t AS SELECT i, repeat('x', 1000) AS pad FROM generate_series(1, 2000) AS i;
@@ -48,11 +49,10 @@ foreach my $strategy (strategies($node))
 		"$strategy: with a quarter of the buffers pinned, a page is added");
 	like(with_pins($buffers, $insert),
 		qr/no unpinned buffers available/, "$strategy: with all $buffers pinned, none is");
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'),
-		2000, "$strategy: the next session has them all again");
+	is(sql('SELECT count(*) FROM t'), 2000, "$strategy: the next session has them all again");
 
 	next if $strategy eq 'stock';
-	is($node->safe_psql('postgres', qq{
+	is(sql(qq{
 		SELECT failed > 0 AND pinned >= $buffers
 			   AND looked_at = allocations - failed + usage_taken + pinned + lost_races
 		FROM pg_sweep_strategies WHERE strategy = '$strategy'}),

@@ -67,8 +67,7 @@ for my $to ([ 'stock', 'stock|stock|' ], [ 'auto', "auto|$four" ])
 
 	$node->append_conf('postgresql.conf', "pg_sweep.strategy = $strategy");
 	$node->reload;
-	ok( $node->poll_query_until('postgres',
-			"SELECT configured = '$strategy' FROM pg_sweep_status"),
+	ok($node->poll_query_until('postgres', "SELECT configured = '$strategy' FROM pg_sweep_status"),
 		"a reload to $strategy");
 	is(auto(), $expected, "which $strategy stands for");
 }
@@ -80,9 +79,7 @@ sub check_partitions
 {
 	my ($wish, $debug_nodes, $buffers, $expected, $strategy, $why) = @_;
 
-	configure(
-		'pg_sweep.partitions' => $wish,
-		'pg_sweep.numa_debug_nodes' => $debug_nodes,
+	configure('pg_sweep.partitions' => $wish, 'pg_sweep.numa_debug_nodes' => $debug_nodes,
 		shared_buffers => $buffers);
 	is( sql('SELECT partitions_configured, partitions, strategy FROM pg_sweep_status'),
 		"$wish|$expected|$strategy",

@@ -29,15 +29,16 @@ checkpoint_timeout = 1h
 # one block nothing comes in between.
 io_combine_limit = 1
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION pg_sweep; CREATE EXTENSION pg_prewarm; CREATE EXTENSION pg_buffercache');
+sql('CREATE EXTENSION pg_sweep; CREATE EXTENSION pg_prewarm; CREATE EXTENSION pg_buffercache');
 churn_setup($node);
 my $sum = churn($node);
 
 my @strategies = strategies($node);
 my $dump = $node->data_dir . '/autoprewarm.blocks';
-my $blocks = $node->safe_psql('postgres', 'SELECT autoprewarm_dump_now()');
+my $blocks = sql('SELECT autoprewarm_dump_now()');
 cmp_ok($blocks, '>', 4 * $small, "$blocks blocks are in the dump");
 copy($dump, "$dump.saved") or die "could not copy $dump: $!";
 $node->stop;
@@ -58,8 +59,7 @@ sub start_and_load
 	$node->start;
 
 	# A session would allocate, so ask the log
-	my $done =
-	  qr/autoprewarm successfully prewarmed (\d+) of $blocks previously-loaded blocks/;
+	my $done = qr/autoprewarm successfully prewarmed (\d+) of $blocks previously-loaded blocks/;
 	$node->wait_for_log($done, $offset);
 	my ($loaded) = slurp_file($node->logfile, $offset) =~ $done;
 	return $loaded;
@@ -73,26 +73,18 @@ for my $strategy (@strategies)
 	#
 	my $loaded = start_and_load($strategy, $small);
 
-	is( $node->safe_psql(
-			'postgres',
-			"SELECT sum(evictions) FROM pg_stat_io WHERE backend_type = 'background worker' AND object = 'relation'"
+	is( sql("SELECT sum(evictions) FROM pg_stat_io WHERE backend_type = 'background worker' AND object = 'relation'"
 		),
 		0,
 		"$strategy: autoprewarm has evicted nothing");
-	is( $node->safe_psql(
-			'postgres',
-			'SELECT count(*), count(*) FILTER (WHERE relfilenode IS NULL) FROM pg_buffercache'
-		),
-		"$small|0",
-		"$strategy: the pool is full");
-	cmp_ok($loaded, '<=', $small,
-		"$strategy: $loaded blocks were loaded, which fit into the pool");
+	is(sql('SELECT count(*), count(*) FILTER (WHERE relfilenode IS NULL) FROM pg_buffercache'),
+		"$small|0", "$strategy: the pool is full");
+	cmp_ok($loaded, '<=', $small, "$strategy: $loaded blocks were loaded, which fit into the pool");
 
 	# Pages that were read before autoprewarm began count if they are in the dump
 	cmp_ok($loaded, '>=', $small * 0.9, "$strategy: and nearly fill it");
 	$loaded{$strategy} = $loaded;
-	cmp_ok(counter($node, $strategy, 'allocations'),
-		'>=', $loaded, "$strategy: allocated them");
+	cmp_ok(counter($node, $strategy, 'allocations'), '>=', $loaded, "$strategy: allocated them");
 	is(churn($node), $sum, "$strategy: the data are right");
 	$node->stop;
 
@@ -100,30 +92,18 @@ for my $strategy (@strategies)
 	# Room for all
 	#
 	$loaded = start_and_load($strategy, $large);
-	is( $node->safe_psql(
-			'postgres',
-			"SELECT sum(evictions) FROM pg_stat_io WHERE object = 'relation'"
-		),
-		0,
-		"$strategy: nothing evicted where there is room");
+	is(sql("SELECT sum(evictions) FROM pg_stat_io WHERE object = 'relation'"),
+		0, "$strategy: nothing evicted where there is room");
 
-	is($loaded, $blocks,
-		"$strategy: $loaded of $blocks were loaded where there is room");
-	is( $node->safe_psql('postgres', q{
+	is($loaded, $blocks, "$strategy: $loaded of $blocks were loaded where there is room");
+	is( sql(q{
 SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
  WHERE relname LIKE 'churn%' AND relforknumber = 0}),
-		$node->safe_psql('postgres',
-			q{SELECT sum(pg_relation_size(oid) / 8192) FROM pg_class WHERE relname LIKE 'churn%'}),
+		sql(q{SELECT sum(pg_relation_size(oid) / 8192) FROM pg_class WHERE relname LIKE 'churn%'}),
 		"$strategy: the tables are in memory as a whole");
-	cmp_ok(
-		$node->safe_psql(
-			'postgres',
-			'SELECT count(*) FROM pg_buffercache WHERE relfilenode IS NULL'),
-		'>',
-		100,
-		"$strategy: and buffers are left");
-	cmp_ok(counter($node, $strategy, 'allocations'),
-		'>=', $loaded, "$strategy: allocated them");
+	cmp_ok(sql('SELECT count(*) FROM pg_buffercache WHERE relfilenode IS NULL'),
+		'>', 100, "$strategy: and buffers are left");
+	cmp_ok(counter($node, $strategy, 'allocations'), '>=', $loaded, "$strategy: allocated them");
 	$node->stop;
 }
 

@@ -21,17 +21,18 @@ my $cases = $ENV{BALANCE_CASES} || 100000;
 
 my $node = PostgreSQL::Test::Cluster->new('balance');
 $node->init;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
 require_modules($node, 'test_sweep');
-$node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
+sql('CREATE EXTENSION test_sweep');
 note "seed $seed";
 
 # ---- one plan, any machine and any load ----
 
 my @columns = qw(violation cases idle even local remote pivots targets worst_remote worst_distance);
 my %plans;
-@plans{@columns} = split /\|/, $node->safe_psql(
-	'postgres', qq{
+@plans{@columns} = split /\|/, sql(qq{
 	SELECT min(violation), sum(cases), sum(idle), sum(even), sum(local), sum(remote),
 		   sum(pivots), sum(targets), max(worst_remote), max(worst_distance)
 	FROM generate_series(0, $cases - 1, 1000) AS first,
@@ -51,8 +52,7 @@ note "and of requests times distance, never more than $plans{worst_distance}";
 my $sequences = '(2, 1000000), (2, 4000), (3, 1000000), (4, 100000), (8, 16000), (12, 1000000), (16, 1000000000)';
 my $sequence_violations = sub {
 	my ($code) = @_;
-	return $node->safe_psql(
-		'postgres', qq{
+	return sql(qq{
 		SELECT coalesce(min(violation), '') FROM (VALUES $sequences) AS load(n, total),
 			test_sweep_balance_cycles(n, total, '$code') AS violation});
 };
@@ -61,8 +61,7 @@ is($sequence_violations->('pg_sweep'),
 
 # ---- is each mutant caught? ----
 
-my %caught = map { split /\|/, $_, 2 } split /\n/, $node->safe_psql(
-	'postgres', qq{
+my %caught = map { split /\|/, $_, 2 } split /\n/, sql(qq{
 	SELECT code, coalesce(violation, '')
 	FROM test_sweep_balance_codes() AS code, test_sweep_balance($seed, 0, 3000, code)});
 is(delete $caught{pg_sweep}, '', 'the same cases find nothing in the real code');
@@ -79,7 +78,7 @@ foreach my $size ([ 16, 4, 1 ], [ 64, 16, 5 ], [ 64, 64, 20 ])
 {
 	my ($partitions, $nodes, $limit) = @$size;
 	my $usec =
-	  $node->safe_psql('postgres', "SELECT test_sweep_balance_usec($partitions, $nodes, 500)");
+	  sql("SELECT test_sweep_balance_usec($partitions, $nodes, 500)");
 	cmp_ok($usec, '<', $limit * 1000,
 		sprintf('%d partitions on %d nodes: %.0f us a plan', $partitions, $nodes, $usec));
 }

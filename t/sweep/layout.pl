@@ -19,26 +19,25 @@ my $cases = $ENV{LAYOUT_CASES} || 1000000;
 
 my $node = PostgreSQL::Test::Cluster->new('layout');
 $node->init;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
 require_modules($node, 'test_sweep_layout');
-$node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
+sql('CREATE EXTENSION test_sweep');
 note "seed $seed";
 
 my @columns = qw(violation cases fewer_than_nodes reduced rounded_up automatic
   single most off_grid with_head uneven);
 my %found;
 @found{@columns} = split /\|/,
-  $node->safe_psql('postgres',
-	"SELECT " . join(', ', @columns) . " FROM test_sweep_layout($seed, $cases)");
+  sql("SELECT " . join(', ', @columns) . " FROM test_sweep_layout($seed, $cases)");
 is($found{violation}, '', 'every property holds');
 is($found{cases}, $cases, "in $cases layouts");
-cmp_ok($found{$_}, '>', $cases / 1000, "exercised: $_ ($found{$_})")
-  for @columns[ 2 .. $#columns ];
+cmp_ok($found{$_}, '>', $cases / 1000, "exercised: $_ ($found{$_})") for @columns[ 2 .. $#columns ];
 
 # A mutant that needs more cases than these would be found by luck only
-my %caught = map { split /\|/, $_, 2 } split /\n/,
-  $node->safe_psql(
-	'postgres', qq{
+my %caught = map { split /\|/, $_, 2 } split /\n/, sql(
+	qq{
 	SELECT code, coalesce(violation, '')
 	FROM test_sweep_layout_codes() AS code, test_sweep_layout($seed, 20000, code)});
 is(delete $caught{pg_sweep}, '', 'the same cases find nothing in the real code');

@@ -23,18 +23,18 @@ shared_buffers = 2MB
 pg_sweep.strategy = batched
 pg_sweep.batch_size = 16
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
-is( $node->safe_psql(
-		'postgres', 'SELECT state, buffers, lease_limit FROM pg_sweep_status'),
-	'ok|256|32',
-	'the server starts with max_connections = 2000');
+sql('CREATE EXTENSION pg_sweep');
+is(sql('SELECT state, buffers, lease_limit FROM pg_sweep_status'),
+	'ok|256|32', 'the server starts with max_connections = 2000');
 
 # Much larger than the pool
 init_pgbench($node, 2);
 
 my @strategies = strategies($node);
-my $idle = $node->safe_psql('postgres', 'SELECT backends FROM pg_sweep_status');
+my $idle = sql('SELECT backends FROM pg_sweep_status');
 cmp_ok($idle, '<', 16, 'few backends at first');
 
 # By the size in force, and by what the backends really have
@@ -43,8 +43,7 @@ SELECT batch_size * backends <= lease_limit OR batch_size = 1,
        (SELECT sum(lease_left) <= greatest(lease_limit, backends) FROM pg_sweep_backends)
   FROM pg_sweep_status};
 
-is($node->safe_psql('postgres', $batch_fits),
-	't|t', 'the leases are within their limit');
+is(sql($batch_fits), 't|t', 'the leases are within their limit');
 
 # A session that took a lease when there were few backends, and keeps it
 my $sitter = $node->background_psql('postgres');
@@ -54,8 +53,7 @@ my $sits = 0;
 for my $block (0 .. 50)
 {
 	$sitter->query_safe("SELECT 1 FROM pgbench_accounts WHERE ctid = '($block,1)'");
-	$sits = $node->safe_psql('postgres',
-		"SELECT lease_left FROM pg_sweep_backends WHERE pid = $sitter_pid");
+	$sits = sql("SELECT lease_left FROM pg_sweep_backends WHERE pid = $sitter_pid");
 	last if $sits > 1;
 }
 cmp_ok($sits, '>', 1, "an idle session has $sits buffers left of its lease");
@@ -80,19 +78,17 @@ for my $strategy ('batched', (grep { $_ ne 'batched' } @strategies), 'switching'
 	# Connections that stay until they are stopped
 	my $load = start_pgbench($node, "many_$strategy", '--client' => $clients, '--jobs' => 2,
 		'--select-only', '--time' => 3600);
-	ok( $node->poll_query_until('postgres', "SELECT backends >= $clients FROM pg_sweep_status"),
+	ok($node->poll_query_until('postgres', "SELECT backends >= $clients FROM pg_sweep_status"),
 		"$strategy: $clients backends allocate");
-	is($node->safe_psql('postgres', 'SELECT batch_size FROM pg_sweep_status'),
+	is(sql('SELECT batch_size FROM pg_sweep_status'),
 		1, "$strategy: a lease has shrunk to one buffer");
-	is( $node->safe_psql('postgres',
-			"SELECT bool_and(lease_left <= 1), count(*) >= $clients FROM pg_sweep_backends"),
+	is(sql("SELECT bool_and(lease_left <= 1), count(*) >= $clients FROM pg_sweep_backends"),
 		't|t', "$strategy: and so have all that were given out");
 
 	my $wanted = 20 * $clients;
 	$wanted += $_ for values %before;
 	ok( $node->poll_query_until(
-			'postgres',
-			"SELECT sum(allocations) >= $wanted FROM pg_sweep_strategies"),
+			'postgres', "SELECT sum(allocations) >= $wanted FROM pg_sweep_strategies"),
 		"$strategy: they go on allocating");
 
 	# pgbench ends at a signal without a message
@@ -108,14 +104,11 @@ for my $strategy ('batched', (grep { $_ ne 'batched' } @strategies), 'switching'
 		stop_background($switcher);
 		is(background_stderr($switcher), '', "$strategy: no error while switching");
 	}
-	ok( $node->poll_query_until(
-			'postgres', "SELECT backends <= $idle FROM pg_sweep_status"),
+	ok($node->poll_query_until('postgres', "SELECT backends <= $idle FROM pg_sweep_status"),
 		"$strategy: the backends are gone");
-	ok( $node->poll_query_until(
-			'postgres', 'SELECT batch_size > 1 FROM pg_sweep_status'),
+	ok($node->poll_query_until('postgres', 'SELECT batch_size > 1 FROM pg_sweep_status'),
 		"$strategy: leases are larger again");
-	is($node->safe_psql('postgres', $batch_fits),
-		't|t', "$strategy: and within their limit");
+	is(sql($batch_fits), 't|t', "$strategy: and within their limit");
 
 	for my $used ($strategy eq 'switching' ? @strategies : $strategy)
 	{

@@ -25,10 +25,11 @@ bgwriter_lru_maxpages = 0
 bgwriter_delay = 10s
 checkpoint_timeout = 1h
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
 require_modules($node, 'measure_sweep', 'test_pins');
-$node->safe_psql('postgres',
-	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_pins');
+sql('CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_pins');
 
 # Run a statement on a node in a new session while buffers are pinned.  A first run
 # without pins fills the catalog caches.  Returns the error, or 'fine'.
@@ -38,8 +39,7 @@ sub with_pins
 
 	return (
 		split /\n/,
-		$node->safe_psql(
-			'postgres', qq{
+		sql(qq{
 			SET pg_sweep.numa_debug_node = $numa_node;
 			CREATE TEMP TABLE pinned AS SELECT ARRAY($pinned)::int4[] AS pinned;
 			SELECT coalesce(test_pins_with_buffers('{}', '$statement'), 'fine');
@@ -66,8 +66,7 @@ sub partitions
 # asking session is on any node; its own catalogs take about a hundred buffers.
 sub served
 {
-	return $node->safe_psql('postgres',
-		q{SELECT string_agg(partition::text, ' ' ORDER BY partition) FROM pg_sweep_partitions WHERE allocations >= 300}
+	return sql(q{SELECT string_agg(partition::text, ' ' ORDER BY partition) FROM pg_sweep_partitions WHERE allocations >= 300}
 	);
 }
 
@@ -106,14 +105,14 @@ for my $numa_node (0, 2)
 	my $by = served();
 	ok(index($far, $by) >= 0, "the other socket serves it: $by of $far");
 }
-is( $node->safe_psql('postgres', q{
+is( sql(q{
 		SELECT sum(redirected_in) = sum(redirected_out),
 			   sum(redirected_out) FILTER (WHERE node = 2) >= 1000,
 			   sum(redirected_in) FILTER (WHERE node < 2) >= 1000,
 			   sum(local_allocations) FILTER (WHERE node < 2) < 100
 		FROM pg_sweep_partitions}),
 	't|t|t|t', 'what is served elsewhere is counted as sent on, and not as local')
-  or diag($node->safe_psql('postgres', 'SELECT * FROM pg_sweep_partitions'));
+  or diag(sql('SELECT * FROM pg_sweep_partitions'));
 
 #
 # With balance, other partitions serve, too
@@ -133,8 +132,7 @@ for my $strategy (strategies($node))
 		"$strategy: an error if all buffers are pinned");
 
 	# Each buffer is the only unpinned one once, unused or used a moment ago
-	my $failures = $node->safe_psql(
-		'postgres', qq{
+	my $failures = sql(qq{
 		CREATE TEMP TABLE failed (buffer int, usage int, failure text);
 		DO \$\$
 		DECLARE
@@ -153,7 +151,7 @@ for my $strategy (strategies($node))
 		END \$\$;
 		SELECT buffer, usage, failure FROM failed LIMIT 10});
 	is($failures, '', "$strategy: the only unpinned buffer is found, whichever it is");
-	is($node->safe_psql('postgres', 'SELECT measure_sweep_exact(1000, 0) IS NULL'),
+	is(sql('SELECT measure_sweep_exact(1000, 0) IS NULL'),
 		'f', "$strategy: afterwards, all is well");
 }
 

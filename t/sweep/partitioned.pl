@@ -170,8 +170,7 @@ $session->quit;
 #
 # 900,000 here and 100,000 there, then half of it each
 #
-$node->append_conf('postgresql.conf',
-	"pg_sweep.numa_debug_nodes = 2\npg_sweep.partitions = 2\n");
+$node->append_conf('postgresql.conf', "pg_sweep.numa_debug_nodes = 2\npg_sweep.partitions = 2\n");
 $node->restart;
 $session = $node->background_psql('postgres');
 

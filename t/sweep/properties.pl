@@ -21,9 +21,11 @@ my $last_seed = $first_seed + $seeds - 1;
 
 my $node = PostgreSQL::Test::Cluster->new('properties');
 $node->init;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
 require_modules($node, 'test_sweep');
-$node->safe_psql('postgres', 'CREATE EXTENSION test_sweep');
+sql('CREATE EXTENSION test_sweep');
 note "seeds $first_seed to $last_seed";
 
 # Pools and backends: tiny pools, sizes that are no multiple of any batch, a pool
@@ -86,8 +88,7 @@ cmp_ok($parts{$_}, '>', 0, "exercised: $_ ($parts{$_})")
 sub batch_properties
 {
 	my ($code) = @_;
-	return $node->safe_psql(
-		'postgres', qq{
+	return sql(qq{
 		WITH grid AS MATERIALIZED (
 			SELECT c, cpus, n, b,
 				   test_sweep_batch(c, cpus, n, b, '$code') AS size,
@@ -125,8 +126,7 @@ is(batch_properties('pg_sweep'), '', 'size of a lease: 11 properties on a grid o
 
 # ---- is each mutant caught? ----
 
-my %caught = map { split /\|/, $_, 2 } split /\n/, $node->safe_psql(
-	'postgres', qq{
+my %caught = map { split /\|/, $_, 2 } split /\n/, sql(qq{
 	SELECT code, coalesce(min(violation), '')
 	FROM test_sweep_codes() AS code, (VALUES $pools) AS pool(n, b),
 		 (VALUES (false, 0::int8), (true, 4294967000)) AS mode(interrupts, start),
@@ -149,7 +149,7 @@ sub together
 	my ($processes, $buffers, $code) = @_;
 	my (@run, @out, @err);
 
-	$node->safe_psql('postgres', "SELECT test_sweep_shared_begin($buffers, $processes)");
+	sql("SELECT test_sweep_shared_begin($buffers, $processes)");
 	foreach my $i (0 .. $processes - 1)
 	{
 		($out[$i], $err[$i]) = ('', '');
@@ -170,7 +170,7 @@ sub together
 		  for qw(looks dropped left leases foreign late_looks duplicates strayed backwards);
 	}
 	@sum{qw(hand distinct)} =
-	  split /\|/, $node->safe_psql('postgres', 'SELECT * FROM test_sweep_shared_end()');
+	  split /\|/, sql('SELECT * FROM test_sweep_shared_end()');
 	return %sum;
 }
 

@@ -27,19 +27,19 @@ synchronize_seqscans = off
 checkpoint_timeout = 1h
 max_wal_size = 10GB
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+sql('CREATE EXTENSION pg_sweep');
 
 # One row per page
-$node->safe_psql(
-	'postgres',
-	join '',
+sql(join '',
 	map {
 		"CREATE TABLE pages_$_ (i int, pad text); ALTER TABLE pages_$_ ALTER pad SET STORAGE PLAIN;\n"
 		  . "INSERT INTO pages_$_ SELECT i, repeat('x', 7000) FROM generate_series(1, $pages) i;\n"
 	} 1 .. $tables);
-$node->safe_psql('postgres', 'VACUUM (FREEZE, ANALYZE)');
-is( $node->safe_psql('postgres', q{SELECT sum(relpages) FROM pg_class WHERE relname LIKE 'pages\_%'}),
+sql('VACUUM (FREEZE, ANALYZE)');
+is( sql(q{SELECT sum(relpages) FROM pg_class WHERE relname LIKE 'pages\_%'}),
 	$pages * $tables, 'the tables are nine tenths of the pool');
 
 # Read all tables; returns the number of pages that were in the pool

@@ -27,11 +27,12 @@ shared_buffers = $buffers
 pg_sweep.batch_size = 64
 fsync = off
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
 
 # One row per page
-$node->safe_psql(
-	'postgres', qq{
+sql(qq{
 CREATE EXTENSION pg_sweep;
 CREATE EXTENSION pg_buffercache;
 CREATE TABLE pages (id int, padding text) WITH (fillfactor = 10);
@@ -40,8 +41,7 @@ INSERT INTO pages SELECT i, repeat('x', 5000) FROM generate_series(1, $pages) i;
 VACUUM (FREEZE, ANALYZE) pages;
 CHECKPOINT;
 });
-is($node->safe_psql('postgres', q{SELECT pg_relation_size('pages') / 8192}),
-	$pages, 'one row per page');
+is(sql(q{SELECT pg_relation_size('pages') / 8192}), $pages, 'one row per page');
 
 # One page after the other: each read is an allocation
 my $script = write_script('next_page', q{
@@ -55,7 +55,7 @@ my %cached;
 for my $strategy (strategies($node))
 {
 	switch_to($node, $strategy);
-	$node->safe_psql('postgres', 'SELECT pg_buffercache_evict_all()');
+	sql('SELECT pg_buffercache_evict_all()');
 
 	my $leases = counter($node, $strategy, 'leases');
 	$node->command_ok(
@@ -65,8 +65,7 @@ for my $strategy (strategies($node))
 		],
 		"$strategy: read $pages pages by a connection each");
 
-	$cached{$strategy} = $node->safe_psql(
-		'postgres', q{
+	$cached{$strategy} = sql(q{
 SELECT count(*) FROM pg_buffercache
 WHERE relfilenode = pg_relation_filenode('pages') AND relforknumber = 0});
 	cmp_ok(counter($node, $strategy, 'leases') - $leases,

@@ -38,17 +38,20 @@ autovacuum_naptime = 5s
 checkpoint_timeout = 30s
 max_wal_size = 256MB
 });
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+sql('CREATE EXTENSION pg_sweep');
 my @strategies = strategies($node);
 
 init_pgbench($node, 8);
 cmp_ok(
-	$node->safe_psql(
-		'postgres', q{
+	sql(q{
 SELECT sum(pg_relation_size(oid)) / 8192 / (SELECT buffers FROM pg_sweep_status)
   FROM pg_class WHERE relname LIKE 'pgbench%'}),
-	'>', 5, 'the database is many times the pool');
+	'>',
+	5,
+	'the database is many times the pool');
 
 # Start the load and the switching, for some seconds
 sub start_both
@@ -81,12 +84,11 @@ sub check_exercised
 
 	for my $strategy (@strategies)
 	{
-		cmp_ok(counter($node, $strategy, 'allocations'),
-			'>', 50 * $duration, "$title: $strategy has allocated");
+		cmp_ok(counter($node, $strategy, 'allocations'), '>', 50 * $duration,
+			"$title: $strategy has allocated");
 	}
 
-	cmp_ok(counter($node, 'batched', 'leases_expired'),
-		'>', 0, "$title: leases have expired");
+	cmp_ok(counter($node, 'batched', 'leases_expired'), '>', 0, "$title: leases have expired");
 	return;
 }
 
@@ -98,19 +100,16 @@ my ($first, $switcher) = start_both('crash', $half + 3600);
 my $kill_at = time + $half;
 ok( $node->poll_query_until(
 		'postgres',
-		"SELECT count(*) >= $clients FROM pg_stat_activity WHERE application_name = 'load_crash'"
-	),
+		"SELECT count(*) >= $clients FROM pg_stat_activity WHERE application_name = 'load_crash'"),
 	"crash: $clients clients are at work");
 
 # In slices, because the duration may exceed the timeout of a query
 while (time < $kill_at)
 {
-	$node->safe_psql('postgres',
-		'SELECT pg_sleep(least(5, greatest(0, ' . ($kill_at - time) . ')))');
+	sql('SELECT pg_sleep(least(5, greatest(0, ' . ($kill_at - time) . ')))');
 }
 ok( $node->poll_query_until(
-		'postgres',
-		'SELECT generation >= ' . switches_due($half) . ' FROM pg_sweep_status'),
+		'postgres', 'SELECT generation >= ' . switches_due($half) . ' FROM pg_sweep_status'),
 	'crash: it has been switched often enough');
 check_exercised('crash', $half);
 
@@ -132,27 +131,21 @@ my $switched = 0;
 # the time may be over at once.
 for my $round (1 .. 5)
 {
-	my ($second, $second_switcher) =
-	  start_both("rest_$round", $seconds - $half);
+	my ($second, $second_switcher) = start_both("rest_$round", $seconds - $half);
 
-	is(wait_for_background($second, $seconds),
-		0, "rest: the load ends well, round $round")
+	is(wait_for_background($second, $seconds), 0, "rest: the load ends well, round $round")
 	  or diag(background_stderr($second));
 	is(wait_for_background($second_switcher, 60),
 		0, "rest: and so does the switching, round $round")
 	  or diag(background_stderr($second_switcher));
-	like(
-		slurp_file($second->{out}),
-		qr/number of failed transactions: 0 \(/,
+	like(slurp_file($second->{out}), qr/number of failed transactions: 0 \(/,
 		"rest: no transaction failed, round $round");
-	$switched =
-	  $node->safe_psql('postgres', 'SELECT generation FROM pg_sweep_status');
+	$switched = sql('SELECT generation FROM pg_sweep_status');
 	last if $switched >= $due;
 }
 cmp_ok($switched, '>=', $due, 'rest: it has been switched often enough');
 check_exercised('rest', $seconds - $half);
-is_deeply([ unexpected_log_lines($node, $offset) ],
-	[], 'rest: no error in the log');
+is_deeply([ unexpected_log_lines($node, $offset) ], [], 'rest: no error in the log');
 check_balances($node, 'rest');
 check_amcheck($node, 'rest');
 
@@ -161,7 +154,7 @@ check_counts_agree($node, 'rest');
 
 note($_)
   for split /\n/,
-  $node->safe_psql('postgres',
+  sql(
 	'SELECT strategy, switches, active_time, allocations, looked_at, leases, leases_expired, buffers_expired FROM pg_sweep_strategies'
   );
 

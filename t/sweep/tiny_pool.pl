@@ -28,22 +28,21 @@ bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 max_parallel_workers = 0
 });
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-is( $node->safe_psql('postgres', 'SELECT buffers FROM pg_sweep_status'),
-	$buffers, "the pool has $buffers buffers");
+$node->start;
+sql('CREATE EXTENSION pg_sweep');
+
+is(sql('SELECT buffers FROM pg_sweep_status'), $buffers, "the pool has $buffers buffers");
 
 # Tables of one page with two rows, some for cursors and some to be read meanwhile,
 # and a table that does not fit
 my $readings = 20;
-$node->safe_psql(
-	'postgres',
-	join '',
+sql(join '',
 	"CREATE TABLE large AS SELECT i, repeat('x', 900) AS pad FROM generate_series(1, 800) i;\n",
 	map { "CREATE TABLE page_$_ AS SELECT generate_series(1, 2) AS i;\n" }
 	  1 .. $buffers + $readings);
-$node->safe_psql('postgres', 'VACUUM ANALYZE');
+sql('VACUUM ANALYZE');
 
 my $large = 'SELECT count(*), sum(i + length(pad)) FROM large';
 my $large_expected = '800|' . (800 * 801 / 2 + 800 * 900);
@@ -56,8 +55,8 @@ for my $strategy (strategies($node))
 	switch_to($node, $strategy);
 	my $before = counter($node, $strategy, 'allocations');
 
-	my $result = $node->safe_psql(
-		'postgres', q{
+	my $result = sql(
+		q{
 CREATE TABLE parent (id int PRIMARY KEY, name text);
 CREATE TABLE child (id int, parent_id int REFERENCES parent, PRIMARY KEY (id));
 INSERT INTO parent SELECT i, 'parent ' || i FROM generate_series(1, 500) i;
@@ -75,13 +74,12 @@ SELECT count(*), sum(c.id), count(DISTINCT p.name) FROM child c JOIN parent p ON
 RESET enable_hashjoin;
 SELECT count(*), sum(c.id), count(DISTINCT p.name) FROM child c JOIN parent p ON p.id = c.parent_id;
 });
-	is( $result,
-		"4900|12007450|500\n4900|12007450|500",
-		"$strategy: DDL, joins and VACUUM work");
+	is($result, "4900|12007450|500\n4900|12007450|500", "$strategy: DDL, joins and VACUUM work");
 
 	# Sessions at once, each with a few pins of its own
 	my $load = start_pgbench(
-		$node, "tiny_$strategy",
+		$node,
+		"tiny_$strategy",
 		'--client' => 3,
 		'--transactions' => 200,
 		'--file' => write_script(
@@ -90,14 +88,12 @@ SELECT count(*), sum(c.id), count(DISTINCT p.name) FROM child c JOIN parent p ON
 UPDATE child SET parent_id = 1 + (parent_id + 1) % 500 WHERE id = :id;
 SELECT count(*) FROM child c JOIN parent p ON p.id = c.parent_id WHERE p.id = 1 + :id % 500;
 }));
-	is(wait_for_background($load, 120),
-		0, "$strategy: three sessions work at once")
+	is(wait_for_background($load, 120), 0, "$strategy: three sessions work at once")
 	  or diag(background_stderr($load));
-	is($node->safe_psql('postgres', $large),
-		$large_expected, "$strategy: a table of many pools is read");
+	is(sql($large), $large_expected, "$strategy: a table of many pools is read");
 
 	check_amcheck($node, $strategy);
-	$node->safe_psql('postgres', 'DROP TABLE child, parent');
+	sql('DROP TABLE child, parent');
 	cmp_ok(counter($node, $strategy, 'allocations') - $before,
 		'>', 1000, "$strategy: it was this strategy that worked");
 }
@@ -111,8 +107,7 @@ sub open_cursors
 	my ($session) = @_;
 
 	$session->query_safe('BEGIN');
-	$session->query_safe("DECLARE c$_ CURSOR FOR SELECT i FROM page_$_")
-	  for 1 .. $buffers;
+	$session->query_safe("DECLARE c$_ CURSOR FOR SELECT i FROM page_$_") for 1 .. $buffers;
 	return;
 }
 
@@ -152,52 +147,46 @@ for my $strategy (strategies($node))
 	# the next one ahead of it
 	open_cursors($holder);
 	$holder->query_safe("FETCH c$_") for 1 .. $buffers - 3;
-	is($other->query_safe($large), $large_expected,
-		"$strategy: three unpinned buffers are enough for a scan");
+	is($other->query_safe($large),
+		$large_expected, "$strategy: three unpinned buffers are enough for a scan");
 
 	# One left
 	is($holder->query_safe("FETCH c$_"), 1, "$strategy: page $_ can be pinned")
 	  for $buffers - 2, $buffers - 1;
 	for my $session ($other, $holder)
 	{
-		is(read_pages($session), 2 * $readings,
+		is( read_pages($session),
+			2 * $readings,
 			"$strategy: one unpinned buffer is enough to read pages, session "
 			  . ($session == $holder ? 'that pinned the rest' : 'without pins'));
 	}
 
 	# None left
-	is($holder->query_safe("FETCH c$buffers"),
-		1, "$strategy: the last buffer can be pinned");
+	is($holder->query_safe("FETCH c$buffers"), 1, "$strategy: the last buffer can be pinned");
 	for my $try (1, 2)
 	{
 		$other->query($large);
-		like(
-			$other->{stderr},
-			qr/^[^\n]*ERROR:  no unpinned buffers available\n?$/,
+		like($other->{stderr}, qr/^[^\n]*ERROR:  no unpinned buffers available\n?$/,
 			"$strategy: then there is the error, try $try");
 		$other->{stderr} = '';
 	}
 
 	# One again
 	$holder->query_safe('CLOSE c1');
-	is(read_pages($other), 2 * $readings,
-		"$strategy: one unpinned again is enough again");
+	is(read_pages($other), 2 * $readings, "$strategy: one unpinned again is enough again");
 	$holder->query_safe('COMMIT');
 
-	is($other->query_safe($large), $large_expected,
-		"$strategy: everything works afterwards");
-	is($node->safe_psql('postgres', $large),
-		$large_expected, "$strategy: in new sessions, too");
+	is($other->query_safe($large), $large_expected, "$strategy: everything works afterwards");
+	is(sql($large), $large_expected, "$strategy: in new sessions, too");
 
-	cmp_ok(counter($node, $strategy, 'allocations') - $allocations,
-		'>', 3 * $readings, "$strategy: it was this strategy that was asked");
+	cmp_ok(counter($node, $strategy, 'allocations') - $allocations, '>', 3 * $readings,
+		"$strategy: it was this strategy that was asked");
 	if ($strategy ne 'stock')
 	{
 		# At least two laps for each error
-		cmp_ok(counter($node, $strategy, 'pinned') - $pinned,
-			'>=', 4 * $buffers, "$strategy: it looked at all of them");
-		is(counter($node, $strategy, 'failed') - $failed,
-			2, "$strategy: and counted both errors");
+		cmp_ok(counter($node, $strategy, 'pinned') - $pinned, '>=', 4 * $buffers,
+			"$strategy: it looked at all of them");
+		is(counter($node, $strategy, 'failed') - $failed, 2, "$strategy: and counted both errors");
 	}
 	$holder->quit;
 	$other->quit;

@@ -50,8 +50,7 @@ END \$\$;
 
 sub stop_load
 {
-	$server->safe_psql('postgres', "SELECT pg_cancel_backend($_->{pid})")
-	  for @load;
+	$server->safe_psql('postgres', "SELECT pg_cancel_backend($_->{pid})") for @load;
 	$_->{session}->quit for @load;
 	@load = ();
 	return;
@@ -115,12 +114,10 @@ sub note_table
 }
 
 $server->start;
-$server->safe_psql('postgres',
-	'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep;');
+$server->safe_psql('postgres', 'CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep;');
 is( $server->safe_psql(
 		'postgres',
-		"SELECT strategy, nodes, numa_placement, partitions % nodes FROM pg_sweep_status"
-	),
+		"SELECT strategy, nodes, numa_placement, partitions % nodes FROM pg_sweep_status"),
 	"partitioned|$nodes|partition|0",
 	'partitioned over the nodes of the machine');
 
@@ -133,11 +130,8 @@ cmp_ok($imbalance, '<=', 10,
 	"one node asks: each partition gets its fair share within 10 % ($imbalance %)");
 note_table('TABLE pg_sweep_nodes');
 note_table('TABLE pg_sweep_flows');
-is( $server->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM pg_sweep_nodes WHERE requests > 1000'),
-	1,
-	'one node asks: requests are counted where they are made');
+is($server->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_nodes WHERE requests > 1000'),
+	1, 'one node asks: requests are counted where they are made');
 stop_load();
 
 # Nine of ten from the first node, one from the last
@@ -145,16 +139,15 @@ run_on_node(start_load("most", 4500), 0);
 run_on_node(start_load("few", 500), $nodes - 1);
 wait_cycles(5);
 $imbalance = usual_imbalance(15);
-cmp_ok($imbalance, '<=', 10,
-	"nine of ten from one node: fair shares within 10 % ($imbalance %)");
+cmp_ok($imbalance, '<=', 10, "nine of ten from one node: fair shares within 10 % ($imbalance %)");
 stop_load();
 
 # The same load on each node
 $server->append_conf('postgresql.conf', 'pg_sweep.numa_affinity = spread');
 $server->reload;
 $server->poll_query_until('postgres',
-	"SELECT setting = 'spread' FROM pg_settings WHERE name = 'pg_sweep.numa_affinity'"
-) or die 'no reload';
+	"SELECT setting = 'spread' FROM pg_settings WHERE name = 'pg_sweep.numa_affinity'")
+  or die 'no reload';
 my %on;
 for my $i (0 .. $nodes - 1)
 {
@@ -162,25 +155,21 @@ for my $i (0 .. $nodes - 1)
 	my ($cpus) = slurp_file("/proc/$pid/status") =~ /^Cpus_allowed_list:\s*(\S+)/m;
 	$on{$cpus}++;
 }
-is_deeply(
-	[ sort keys %on ],
-	[ sort map { node_file($_, 'cpulist') } 0 .. $nodes - 1 ],
+is_deeply([ sort keys %on ], [ sort map { node_file($_, 'cpulist') } 0 .. $nodes - 1 ],
 	'even: affinity has put a session on each node');
 wait_cycles(10);
 
 # The emulated CPUs do not keep the rate exactly; a plan may correct a little
 ok( $server->poll_query_until(
 		'postgres',
-		'SELECT min(weight) >= 0.9 FROM pg_sweep_flows WHERE from_partition = to_partition'
-	),
+		'SELECT min(weight) >= 0.9 FROM pg_sweep_flows WHERE from_partition = to_partition'),
 	'even: each partition keeps its own');
 my $local;
 for (1 .. 5)
 {
 	$imbalance = worst_imbalance(20);
 	$local = $server->safe_psql('postgres',
-		'SELECT round(100.0 * sum(local_allocations) / sum(allocations), 2) FROM pg_sweep_nodes'
-	);
+		'SELECT round(100.0 * sum(local_allocations) / sum(allocations), 2) FROM pg_sweep_nodes');
 	last if $local >= 95;
 }
 cmp_ok($local, '>=', 95, "even: $local % of the allocations are local");
@@ -195,7 +184,6 @@ SELECT count(DISTINCT node) FROM pg_sweep_backends WHERE allocations > 1000}),
 stop_load();
 
 $server->stop;
-is_deeply(
-	[ unexpected_log_lines($server, 0, qr/canceling statement due to user request/) ],
+is_deeply([ unexpected_log_lines($server, 0, qr/canceling statement due to user request/) ],
 	[], 'no errors in the log');
 done_testing();

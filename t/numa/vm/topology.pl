@@ -18,8 +18,7 @@ chomp $online;
 is($online, '0-' . ($nodes - 1), "there are $nodes nodes");
 for my $id (@ids)
 {
-	is( node_file($id, 'distance'),
-		join(' ', map { expected_distance($id, $_) } @ids),
+	is(node_file($id, 'distance'), join(' ', map { expected_distance($id, $_) } @ids),
 		"distances of node $id");
 	is(node_file($id, 'cpulist'), $id, "node $id has one CPU");
 	cmp_ok((node_file($id, 'meminfo') =~ /MemTotal:\s+(\d+) kB/)[0],
@@ -30,12 +29,13 @@ for my $id (@ids)
 
 my $server = numa_server('main');
 $server->start;
-is($server->safe_psql('postgres', 'SHOW huge_pages_status'),
-	vm_huge() ? 'on' : 'off', 'the pages of shared memory are those asked for');
+is($server->safe_psql('postgres', 'SHOW huge_pages_status'), vm_huge() ? 'on' : 'off',
+	'the pages of shared memory are those asked for');
 if (vm_huge())
 {
 	my $taken = 0;
-	$taken += node_file($_, 'hugepages/hugepages-2048kB/nr_hugepages') -
+	$taken +=
+	  node_file($_, 'hugepages/hugepages-2048kB/nr_hugepages') -
 	  node_file($_, 'hugepages/hugepages-2048kB/free_hugepages')
 	  for @ids;
 	cmp_ok($taken, '>', 0, "huge pages are in use ($taken so far)");
@@ -43,10 +43,8 @@ if (vm_huge())
 is($server->safe_psql('postgres', 'SELECT pg_numa_available()'),
 	't', 'the server was built with libnuma and sees nodes');
 
-$server->safe_psql('postgres',
-	'CREATE EXTENSION pg_sweep; CREATE EXTENSION pg_buffercache;');
-is($server->safe_psql('postgres', 'SELECT state FROM pg_sweep_status'),
-	'ok', 'pg_sweep works');
+$server->safe_psql('postgres', 'CREATE EXTENSION pg_sweep; CREATE EXTENSION pg_buffercache;');
+is($server->safe_psql('postgres', 'SELECT state FROM pg_sweep_status'), 'ok', 'pg_sweep works');
 
 # Under load, with each strategy
 $server->command_ok(
@@ -61,10 +59,7 @@ $server->command_ok(
 for my $strategy (strategies($server))
 {
 	switch_to($server, $strategy);
-	my $load = start_pgbench(
-		$server, "load_$strategy",
-		'--client' => $nodes,
-		'--jobs' => 2,
+	my $load = start_pgbench($server, "load_$strategy", '--client' => $nodes, '--jobs' => 2,
 		'--time' => 2);
 	is(wait_for_background($load, 2), 0, "$strategy: pgbench runs");
 	my ($tps) = slurp_file($load->{out}) =~ /^tps = (\S+)/m;
@@ -74,8 +69,7 @@ for my $strategy (strategies($server))
 check_balances($server, 'after the load');
 
 # The nodes of the pool's pages, from the kernel
-my %pages = map { split /\|/ } split /\n/,
-  $server->safe_psql(
+my %pages = map { split /\|/ } split /\n/, $server->safe_psql(
 	'postgres', q{
 SELECT numa_node, count(*) FROM pg_buffercache_numa GROUP BY 1});
 note("pages of node $_: $pages{$_}") for sort keys %pages;
