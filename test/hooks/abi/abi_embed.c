@@ -36,8 +36,8 @@ PG_FUNCTION_INFO_V1(abi_embed_reported);
 #define GUARD	0xA5A5A5A5
 
 /*
- * A lock and what it protects.  Written as two halves, with time between them,
- * so that a reader or a second writer who gets in beside a writer sees it.
+ * The data that a lock protects: two halves that are written one after the other,
+ * with time between them.  A process that gets in beside a writer sees a difference.
  */
 typedef struct Counted
 {
@@ -156,8 +156,8 @@ snapshot_fixed(void)
 }
 
 /*
- * abi_embed_report(entry, times): count in all three ways.  The pending ones are
- * flushed when the transaction ends, and not a second later.
+ * abi_embed_report(entry, times): count in all three ways.  Pending counts are
+ * flushed at the end of the transaction.
  */
 Datum
 abi_embed_report(PG_FUNCTION_ARGS)
@@ -268,7 +268,7 @@ attach(const char *where)
 		elog(ERROR, "abi_embed is not preloaded");
 	LWLockRegisterTranche(place->at4.tranche, "abi_embed");
 	if ((uintptr_t) &place->at4 % 8 != 4 || (uintptr_t) &place->at8 % 8 != 0)
-		elog(ERROR, "the locks are not at the boundaries that are meant: %p", place);
+		elog(ERROR, "the locks are not at the expected boundaries: %p", place);
 	if (place->guard1 != GUARD || place->guard2 != GUARD ||
 		place->guard3[0] != GUARD || place->guard3[1] != GUARD)
 		elog(ERROR, "a lock has run over its neighbours: %x %x %x %x",
@@ -283,7 +283,7 @@ check(LWLock *lock, volatile Counted *counted)
 	int64		second = counted->second;
 
 	if (first != second)
-		elog(ERROR, "a writer is beside us in the lock at %p: " INT64_FORMAT " and " INT64_FORMAT,
+		elog(ERROR, "two processes hold the lock at %p: " INT64_FORMAT " and " INT64_FORMAT,
 			 lock, first, second);
 }
 
@@ -299,8 +299,8 @@ count_up(LWLock *lock, volatile Counted *counted)
 }
 
 /*
- * Use the lock in one of the ways that there are.  Returns whether one was
- * counted, or something only read.
+ * Use the lock in one of eight ways.  Returns true if the count went up, false if it
+ * was only read.
  */
 static bool
 work_once(LWLock *lock, Counted *counted, int way)

@@ -1,12 +1,12 @@
 /*
  * numa_shim.c
  *
- * For LD_PRELOAD: a machine that has other NUMA nodes than this one, or whose
- * kernel refuses the system calls for them.  By the environment:
+ * For LD_PRELOAD: emulates other NUMA nodes, or a kernel that refuses the system
+ * calls for them.  By the environment:
  *
- * SHIM_NODES=N		pretend N nodes with memory, all CPUs on the first
+ * SHIM_NODES=N		N nodes with memory, all CPUs on the first
  * SHIM_DENY=CALL	that call fails with EPERM; mbind:K only the K-th time
- * SHIM_LOG=FILE	write down each mbind(), which then only pretends to work
+ * SHIM_LOG=FILE	log each mbind(), which then succeeds and does nothing
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -78,7 +78,7 @@ mbind(void *address, unsigned long size, int mode, const unsigned long *nodes,
 }
 
 static int
-pretended(void)
+emulated_nodes(void)
 {
 	const char *nodes = getenv("SHIM_NODES");
 
@@ -88,7 +88,7 @@ pretended(void)
 int
 numa_max_node(void)
 {
-	return pretended() - 1;
+	return emulated_nodes() - 1;
 }
 
 long long
@@ -96,7 +96,7 @@ numa_node_size64(int node, long long *free)
 {
 	if (free)
 		*free = 0;
-	return node < pretended() ? 1LL << 30 : -1;
+	return node < emulated_nodes() ? 1LL << 30 : -1;
 }
 
 struct bitmask *
@@ -104,7 +104,7 @@ numa_get_mems_allowed(void)
 {
 	struct bitmask *mask = numa_allocate_nodemask();
 
-	for (int i = 0; i < pretended(); i++)
+	for (int i = 0; i < emulated_nodes(); i++)
 		numa_bitmask_setbit(mask, i);
 	return mask;
 }

@@ -462,7 +462,7 @@ row_one_target(FlowPlan *plan, uint32 me, PgSweepFlowRow *row)
 	row->upto[row->n - 1] = PGSWEEP_FLOW_UNIT;
 }
 
-/* Leaves the row as it was: the last plan's flows stay for ever */
+/* Leaves the row alone: the last plan's flows stay */
 static void
 identity_never_back(uint32 me, PgSweepFlowRow *row)
 {

@@ -3,11 +3,10 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION test_sweep" to load this file. \quit
 
--- Virtual backends take and use leases of one hand in an order that seed
--- chooses. violation is the first property that did not hold, NULL if all did;
--- the other columns count what was exercised (sim.h). With interrupts, backends
--- are stopped in the middle of an operation, too. start is the hand's first
--- ticket.
+-- Virtual backends take and use leases of one hand, in an order that the seed
+-- chooses. violation is the first property that does not hold, or NULL; the other
+-- columns count what was exercised (sim.h). With interrupts, backends are also
+-- stopped in the middle of an operation. start is the hand's first ticket.
 CREATE FUNCTION test_sweep_simulate(seed int8,
 									   steps int4,
 									   buffers int4,
@@ -57,9 +56,9 @@ RETURNS int4
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT;
 
--- The same leases in several backends at once. begin resets what they share;
--- then as many sessions as it was told call run; then end tells how far the
--- hand is, and how many different tickets were used.
+-- The same leases in several backends at once. begin resets what they share; then
+-- the given number of sessions call run; then end returns the hand's position and
+-- the number of different tickets used.
 CREATE FUNCTION test_sweep_shared_begin(buffers int4, processes int4)
 RETURNS void
 AS '$libdir/test_sweep_shared'
@@ -84,11 +83,11 @@ CREATE FUNCTION test_sweep_shared_end(OUT hand int8, OUT distinct_used int8)
 AS '$libdir/test_sweep_shared'
 LANGUAGE C VOLATILE STRICT;
 
--- Plans of the balancer for cases that a seed and a number choose, against the
--- linear program. violation is the first property that did not hold, NULL if all
--- did. worst_*: what was sent between nodes, and that times distance, more than
--- the least possible; in parts of all requests. The others count what the cases
--- were (test_sweep_balance.c).
+-- Plans of the balancer for cases that a seed and a number choose, compared with
+-- the linear program. violation is the first property that does not hold, or NULL.
+-- worst_*: the excess over the least possible flow between nodes, and over that
+-- times distance, relative to all requests. The others count the kinds of cases
+-- (test_sweep_balance.c).
 CREATE FUNCTION test_sweep_balance(seed int8,
 									  first int8,
 									  number int4,
@@ -106,8 +105,8 @@ CREATE FUNCTION test_sweep_balance(seed int8,
 AS '$libdir/test_sweep_balance'
 LANGUAGE C VOLATILE STRICT;
 
--- The same for cycles of loads: uneven, even again, even with noise. total is
--- of all requests of a cycle. NULL if all is well.
+-- The same for cycles of loads: uneven, even again, even with noise. total is the
+-- number of requests per cycle. Returns the violation, or NULL.
 CREATE FUNCTION test_sweep_balance_cycles(partitions int4,
 											 total int8,
 											 code text DEFAULT 'pg_sweep')
@@ -127,9 +126,9 @@ RETURNS float8
 AS '$libdir/test_sweep_balance'
 LANGUAGE C VOLATILE STRICT;
 
--- Layouts of partitions for random pools, nodes and wishes, against what they
--- must be by definition. violation is the first property that did not hold, NULL
--- if all did; the others count what was exercised (test_sweep_layout.c).
+-- Layouts of partitions for random pools, nodes and settings, compared with their
+-- definition. violation is the first property that does not hold, or NULL; the
+-- others count what was exercised (test_sweep_layout.c).
 CREATE FUNCTION test_sweep_layout(seed int8,
 									 number int4,
 									 code text DEFAULT 'pg_sweep',
