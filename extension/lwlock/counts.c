@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * counts.c
- *	  What each process counts of its waits for LWLocks, and adding it up.
+ *	  Counters of waits for LWLocks in each process, and their sums.
  *
- * A process writes its own slot only, without locked instructions; who adds up
- * reads all of them.  Nothing in a slot is ever set back: a reset remembers where
- * the totals were.  Only the longest waits cannot be told apart by a difference,
- * so each is noted with the number of resets before it.
+ * A process writes only its own slot, without locked instructions; a reader
+ * adds up all slots.  Slots are never reset: a reset remembers the totals
+ * instead.  A longest wait has no meaningful difference, so it is noted with
+ * the number of resets before it.
  *
  * IDENTIFICATION
  *	  extension/lwlock/counts.c
@@ -32,8 +32,8 @@ hash_key(uint32 key, uint32 size)
 }
 
 /*
- * The slot of this process, which nobody has counted in yet.  Zeroed here and
- * not at start: most slots of a server with many connections are never used.
+ * Zero the unused slot of this process.  That is not done at start, because
+ * most slots of a server with many connections are never used.
  */
 static void
 prepare_slot(PgSweepLwlockSlot *mine)
@@ -44,13 +44,12 @@ prepare_slot(PgSweepLwlockSlot *mine)
 }
 
 /*
- * Where this process counts waits for locks of a tranche in a mode.  NULL if it
- * cannot: it has no PGPROC (any more).
+ * Counters of this process for a tranche and mode.  NULL if it has no PGPROC.
  */
 PgSweepLwlockCounts *
 pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
 {
-	/* contention comes in runs of one lock; a process keeps its slot for life */
+	/* contention comes in runs of one lock; a process' slot never changes */
 	static uint32 last_key = 0;
 	static PgSweepLwlockCounts *last = NULL;
 
@@ -75,7 +74,7 @@ pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
 	{
 		PgSweepLwlockEntry *entry = &mine->entries[i];
 
-		/* its counts are zero, so there is nothing to be published before it */
+		/* its counts are zero, so no barrier is needed before */
 		if (entry->key == 0)
 			entry->key = key;
 		if (entry->key == key)
@@ -99,8 +98,8 @@ bucket(uint64 ns)
 }
 
 /*
- * A wait has lasted for ns so far.  It was noted before when it had lasted for
- * before_ns, if that is not 0.
+ * Note that a wait has lasted for ns so far.  before_ns is the duration noted
+ * for it before, or 0.
  */
 void
 pgsweep_lwlock_note_wait(PgSweepLwlockCounts *counts, uint64 before_ns, uint64 ns)
@@ -126,8 +125,8 @@ pgsweep_lwlock_note_wait(PgSweepLwlockCounts *counts, uint64 before_ns, uint64 n
 }
 
 /*
- * Totals being made: entries[0] is "other".  where is a hash of the others, with
- * numbers of entries; 0 = unused.
+ * Totals under construction: entries[0] is "other".  "where" is a hash of the
+ * other entries, with their numbers; 0 = unused.
  */
 typedef struct Totals
 {
@@ -158,8 +157,9 @@ find_total(Totals *totals, uint32 key)
 }
 
 /*
- * Begin with zero for each entry of the last reset, in the same order: so what
- * found no place then finds none now, and is "other" in both.
+ * Start with a zero entry for each entry of the last reset, in the same
+ * order.  Keys that found no entry then find none now: they are "other" in
+ * both.
  */
 static void
 begin_totals(Totals *totals, PgSweepLwlockEntry *entries)
@@ -173,8 +173,8 @@ begin_totals(Totals *totals, PgSweepLwlockEntry *entries)
 }
 
 /*
- * Add what a process has counted, which goes on being written: each number is
- * read in one piece, but they need not fit to the last event.
+ * Add the counters of a process, which may keep changing.  Each number is
+ * read atomically, but they may be from different events.
  */
 static void
 add_counts(PgSweepLwlockCounts *to, const volatile PgSweepLwlockCounts *from)
@@ -218,8 +218,8 @@ add_slots(Totals *totals)
 }
 
 /*
- * Since the last reset.  A wait that was noted before it and went on has left a
- * bucket that it was counted in then.
+ * Subtract the totals of the last reset.  A wait that continued after the
+ * reset has left the bucket it was counted in then.
  */
 static void
 subtract_base(PgSweepLwlockCounts *to, const PgSweepLwlockCounts *base)
@@ -231,9 +231,9 @@ subtract_base(PgSweepLwlockCounts *to, const PgSweepLwlockCounts *base)
 }
 
 /*
- * Totals of all processes since the last reset.  There is room for
- * PGSWEEP_LWLOCK_BASE of them; returns how many there are.  The first one, with
- * key 0, is what found no place.  The caller holds PgSweep->lock.
+ * Compute the totals of all processes since the last reset, at most
+ * PGSWEEP_LWLOCK_BASE, and return their number.  The first one, with key 0,
+ * is "other".  The caller holds PgSweep->lock.
  */
 int
 pgsweep_lwlock_sum(PgSweepLwlockEntry *totals)
@@ -248,7 +248,7 @@ pgsweep_lwlock_sum(PgSweepLwlockEntry *totals)
 }
 
 /*
- * Let them begin at zero.  The caller holds PgSweep->lock exclusively.
+ * Reset the counters.  The caller holds PgSweep->lock exclusively.
  */
 void
 pgsweep_lwlock_reset(void)

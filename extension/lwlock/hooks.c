@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * hooks.c
- *	  The hooks for waiting: which policy takes a call, and what is counted.
+ *	  The hooks for waiting: call the policy of the tranche, and count.
  *
- * Each call reads which policy its tranche has at this moment.  Those already
- * in the queue need not know: all policies keep one queue in one way, so a switch
- * neither stops nor wakes anybody.
+ * Each call reads the current policy of its tranche.  Processes already in
+ * the queue are not affected: all policies use the same queue in the same
+ * way.  So a switch neither stops nor wakes a process.
  *
  * IDENTIFICATION
  *	  extension/lwlock/hooks.c
@@ -26,16 +26,17 @@ const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[] = {
 };
 
 /*
- * The wait of this process, from the first failure to the acquisition; a process
- * waits for one lock at a time.  What was the last wait stays until the next.
+ * The wait of this process, from the first failure to the acquisition; a
+ * process waits for one lock at a time.  The last wait stays here until the
+ * next.
  */
 static struct
 {
 	PgSweepLwlockCounts *counts;	/* NULL if it is not counted */
 	instr_time	start;			/* if it is counted */
 	uint64		noted_ns;		/* length of the wait as noted; 0 = not noted */
-	bool		overtaken;		/* was woken in vain, */
-	instr_time	since;			/* first at this time */
+	bool		overtaken;		/* had a spurious wakeup, */
+	instr_time	since;			/* the first at this time */
 }			my_wait;
 
 static inline const PgSweepLwlockPolicy *
@@ -74,7 +75,7 @@ begin_wait(const LWLock *lock, LWLockMode mode)
 }
 
 /*
- * What came of a call.  Core, if it is left to it, always queues.
+ * Count the result of a call.  A call left to core always queues.
  */
 static LWLockWaitStep
 note_step(LWLockWaitStep step)
@@ -89,11 +90,11 @@ note_step(LWLockWaitStep step)
 }
 
 /*
- * Woken in vain; returns true if that has been going on for too long.  The clock
- * runs from the first time, not from the beginning of the wait: in a long queue
- * everybody would be late when his turn comes, and the lock be handed over each
- * time, with a process switch for each acquisition (core's comment in
- * LWLockAcquire() says what that costs).
+ * Count a spurious wakeup.  Returns true if the process is overdue since the
+ * first one.  The clock does not run from the start of the wait: in a long
+ * queue every process would be late when its turn comes.  The lock would then
+ * be handed over each time, with a process switch per acquisition (core's
+ * comment in LWLockAcquire() says what that costs).
  */
 static bool
 note_overtaken(void)
@@ -120,7 +121,7 @@ lwlock_acquire(LWLock *lock, LWLockMode mode, bool woken)
 	bool		overdue;
 
 	if (unlikely(MyProc == NULL))
-		return LW_STEP_CORE;	/* which knows what to say */
+		return LW_STEP_CORE;	/* core reports the error */
 
 	if (!woken)
 		begin_wait(lock, mode);

@@ -16,7 +16,8 @@
 #include "storage/shmem.h"
 
 /*
- * Three parts: the struct, has_waited[], and the slots, at a cache line.
+ * Three parts: the struct, has_waited[], and the slots, aligned to a cache
+ * line.
  */
 static Size
 slots_offset(void)
@@ -37,7 +38,7 @@ lwlock_shmem_size(void)
 }
 
 /*
- * The slots are left as they are: see pgsweep_lwlock_counts().
+ * The slots stay untouched: see pgsweep_lwlock_counts().
  */
 static void
 lwlock_shmem_init(void)

@@ -1,26 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * lwlock.h
- *	  What a policy of waiting for LWLocks is, and what is counted of it.
+ *	  Policies of waiting for LWLocks, and the counters of waits.
  *
  * To add one: write lwlock/policy_NAME.c with one const PgSweepLwlockPolicy, and
  * add a line to PGSWEEP_LWLOCK_POLICIES below.
  *
  * A policy knows one lock, its state word and its queue (core's
- * storage/lwlock_queue.h).  It knows nothing of SQL, nor of the buffer pool.
- * All of this is on the slow path: a lock that is free is acquired and released
- * without any of it.
+ * storage/lwlock_queue.h), but neither SQL nor the buffer pool.  All of this
+ * is on the slow path: acquiring and releasing a free lock does not come
+ * here.
  *
  *	 lwlock.c		the feature: what pg_sweep.c calls
- *	 hooks.c		core's hooks: which policy, and counting
- *	 policy_stock.c	core's way
- *	 policy_spin.c	tries for a while, then core's way
- *	 policy_lockless.c	into the queue by one compare-and-swap
- *	 policy_lockless_spin.c	tries for a while, then the same
- *	 tries.c		trying for a while, and how long
- *	 queue.c		the compare-and-swap, and which waiters are woken
- *	 counts.c		what each process counts, and adding it up
- *	 tranches.c		which tranche has which policy
+ *	 hooks.c		core's hooks: choose the policy, and count
+ *	 policy_stock.c	core's own way
+ *	 policy_spin.c	spins, then core's own way
+ *	 policy_lockless.c	queues by one compare-and-swap
+ *	 policy_lockless_spin.c	spins, then the same
+ *	 tries.c		spinning, and for how long
+ *	 queue.c		the compare-and-swap, and waking waiters
+ *	 counts.c		the counters of each process, and their sums
+ *	 tranches.c		the policy of each tranche
  *	 gucs.c, views.c
  *
  * extension/lwlock/lwlock.h
@@ -40,8 +40,8 @@
 struct PgSweepRow;
 
 /*
- * The policies: id and name, in SQL and in pg_sweep.lwlock_policy.  The routine is
- * pgsweep_lwlock_NAME_policy.
+ * The policies: id, and name in SQL and in pg_sweep.lwlock_policy.  The
+ * struct is pgsweep_lwlock_NAME_policy.
  */
 #define PGSWEEP_LWLOCK_POLICIES(POLICY) \
 	POLICY(STOCK, stock) \
@@ -50,7 +50,7 @@ struct PgSweepRow;
 	POLICY(LOCKLESS_SPIN, lockless_spin) \
 	/* end of the list */
 
-/* The number is what shared memory holds */
+/* Stored in shared memory */
 #define PGSWEEP_LWLOCK_POLICY_ID(id, name) PGSWEEP_LWLOCK_##id,
 
 typedef enum PgSweepLwlockPolicyId
@@ -59,7 +59,7 @@ typedef enum PgSweepLwlockPolicyId
 	PGSWEEP_LWLOCK_NUM_POLICIES
 } PgSweepLwlockPolicyId;
 
-/* in tranche_policy[]: has none of its own */
+/* in tranche_policy[]: no policy of its own */
 #define PGSWEEP_LWLOCK_DEFAULT		0xFF
 
 /* Tranche ids are uint16 in LWLock */
@@ -71,11 +71,11 @@ typedef enum PgSweepLwlockPolicyId
 typedef struct PgSweepLwlockPolicy
 {
 	/*
-	 * As the members of LWLockWaitRoutine (sweep_hooks.h) of the same names,
-	 * and under the same rules.  NULL leaves it to core.
+	 * Like the members of LWLockWaitRoutine (sweep_hooks.h) with the same
+	 * names, under the same rules.  NULL leaves the call to core.
 	 *
-	 * "overdue" is true for a process that had a spurious wakeup and has then
-	 * waited for longer than pg_sweep.lwlock_handoff_after.
+	 * "overdue" is true if the process has waited for longer than
+	 * pg_sweep.lwlock_handoff_after since its first spurious wakeup.
 	 */
 	LWLockWaitStep (*acquire) (LWLock *lock, LWLockMode mode, bool woken, bool overdue);
 	LWLockWaitStep (*acquire_or_wait) (LWLock *lock, LWLockMode mode);
@@ -84,41 +84,40 @@ typedef struct PgSweepLwlockPolicy
 } PgSweepLwlockPolicy;
 
 /*
- * Waits are counted by length: element 0 those below 1 microsecond, element i
+ * Histogram of waits.  Element 0 counts waits below 1 microsecond, element i
  * those from 2^(i-1) to 2^i, the last one all from 4 s on.
  */
 #define PGSWEEP_LWLOCK_BUCKETS		24
 
 /*
- * What is counted of one tranche in one mode: LW_EXCLUSIVE, LW_SHARED, or
+ * Counters of one tranche in one mode: LW_EXCLUSIVE, LW_SHARED, or
  * LW_WAIT_UNTIL_FREE (LWLockAcquireOrWait and LWLockWaitForVar).
  *
- * contended = those that got it without sleeping + those that slept.  A wait is
- * one that slept; its time runs from the first failure to the last wake-up.
+ * contended = acquisitions without a sleep + acquisitions with one.  Only the
+ * latter are waits.  A wait lasts from the first failure to the last wake-up.
  */
 typedef struct PgSweepLwlockCounts
 {
 	uint64		contended;		/* acquisitions that found the lock taken */
-	uint64		spun;			/* of them, those that got it by trying again,
+	uint64		spun;			/* of them, those that got it by spinning,
 								 * never queued */
-	uint64		queued;			/* times put into the queue */
-	uint64		slept;			/* times gone to sleep */
-	uint64		vain;			/* wake-ups after which another was quicker */
-	uint64		overtaken;		/* acquisitions that this happened to */
+	uint64		queued;			/* times queued */
+	uint64		slept;			/* times slept */
+	uint64		vain;			/* spurious wakeups: lost the lock again */
+	uint64		overtaken;		/* acquisitions with a spurious wakeup */
 	uint64		granted;		/* of them, those that were then handed the
 								 * lock */
 	uint64		wait_ns;		/* total of waits */
 	uint64		longest_ns;		/* since the reset of longest_epoch */
 	uint32		longest_epoch;	/* PgSweepLwlockShared.epoch when it was noted */
-	uint64		histogram[PGSWEEP_LWLOCK_BUCKETS];	/* a wait that goes on
-													 * moves from one to the
-													 * next */
+	uint64		histogram[PGSWEEP_LWLOCK_BUCKETS];	/* an ongoing wait moves
+													 * to later elements */
 } PgSweepLwlockCounts;
 
 /*
- * Entry of one process' table: open addressing, keys are never taken out.
- * Written by the process with that ProcNumber only; others read 64-bit words
- * without a lock.
+ * Entry of the table of one process: open addressing, keys are never
+ * removed.  Only the process with that ProcNumber writes it.  Others read
+ * 64-bit words without a lock.
  */
 typedef struct PgSweepLwlockEntry
 {
@@ -127,14 +126,14 @@ typedef struct PgSweepLwlockEntry
 } PgSweepLwlockEntry;
 
 /*
- * A process waits for few tranches; what finds no place is counted in "other",
- * so that nothing is lost.
+ * A process waits for few tranches.  Those that find no entry are counted in
+ * "other".
  */
 #define PGSWEEP_LWLOCK_ENTRIES		48
 
 /*
- * Zeroed by its process at the first wait (has_waited), so that it takes no
- * memory before.
+ * Zeroed by its process at the first wait (has_waited), because an untouched
+ * slot takes no memory.
  */
 typedef struct PgSweepLwlockSlot
 {
@@ -148,14 +147,14 @@ typedef union PgSweepLwlockSlotPadded
 	char		pad[TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(PgSweepLwlockSlot))];
 } PgSweepLwlockSlotPadded;
 
-/* Totals at the last reset; as many combinations as can be told apart */
+/* Number of tranche and mode combinations, for the totals at the last reset */
 #define PGSWEEP_LWLOCK_BASE			1024
 
 typedef struct PgSweepLwlockShared
 {
 	/*
-	 * Read at each contended acquisition, without a lock: either policy is a
-	 * right one at any moment.  Written under PgSweep->lock.
+	 * Read at each contended acquisition, without a lock: during a switch,
+	 * either policy is correct.  Written under PgSweep->lock.
 	 */
 	uint8		default_policy;
 	uint8		tranche_policy[PGSWEEP_LWLOCK_NUM_TRANCHES];
@@ -163,17 +162,17 @@ typedef struct PgSweepLwlockShared
 	/* Constant after start */
 	uint32		num_slots;
 	PgSweepLwlockSlotPadded *slots; /* not zeroed */
-	bool	   *has_waited;		/* of each slot: is in use.  Written by its
+	bool	   *has_waited;		/* per slot: is it in use?  Written by its
 								 * process, read without a lock. */
 
 	/* Protected by PgSweep->lock */
 	PgSweepLwlockPolicyId configured;	/* pg_sweep.lwlock_policy as last
 										 * applied */
 	uint32		nbase;
-	PgSweepLwlockEntry base[PGSWEEP_LWLOCK_BASE];	/* the first one, key 0,
+	PgSweepLwlockEntry base[PGSWEEP_LWLOCK_BASE];	/* the first, with key 0,
 													 * is "other" */
 
-	/* Counts resets; read without a lock where a longest wait is noted */
+	/* Number of resets; read without a lock to note the longest wait */
 	uint32		epoch;
 } PgSweepLwlockShared;
 
@@ -223,16 +222,16 @@ extern bool pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
 									   PgSweepLwlockPolicyId *before);
 
 /*
- * Defaults and bounds of the parameters.
+ * Defaults and limits of the parameters.
  *
- * 100 tries are 2.5 us on the CPUs that this was measured on (AMD EPYC, 25 ns for
- * a read and a pause; a pause takes several times as long on some others), less
- * than to sleep and be woken takes.  The learnt bound is what decides most often.
+ * 100 tries take 2.5 us on an AMD EPYC (25 ns for a read and a pause; on some
+ * CPUs a pause takes several times as long).  That is less than sleeping and
+ * waking up.  Most often the learnt bound decides, which is lower.
  *
- * 20 ms is several time slices of the kernel's scheduler, so that who only had to
- * wait for a CPU does not count as overtaken for too long.  With 64 processes on
- * one lock, 1, 5 and 20 ms made no difference to rate or longest wait beyond noise
- * (2 CPUs): what bounds the wait there is to go to the front of the queue.
+ * 20 ms is several time slices of the kernel's scheduler: a process that only
+ * waited for a CPU is then not overdue.  With 64 processes on one lock (2
+ * CPUs), 1, 5 and 20 ms had the same rate and longest wait within noise:
+ * moving to the front of the queue bounds the wait there.
  */
 #define PGSWEEP_LWLOCK_TRIES			100
 #define PGSWEEP_LWLOCK_MAX_TRIES		10000

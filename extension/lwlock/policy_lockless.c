@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policy_lockless.c
- *	  Waiting policy "lockless": into the queue by one compare-and-swap.
+ *	  Waiting policy "lockless": queue by one compare-and-swap.
  *
  * IDENTIFICATION
  *	  extension/lwlock/policy_lockless.c

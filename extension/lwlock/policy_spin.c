@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * policy_spin.c
- *	  Waiting policy "spin": try again for a while, then queue as core does.
+ *	  Waiting policy "spin": spin, then queue as core does.
  *
- * For locks that are held for less than a sleep and a wake-up take.  Tries take
- * the lock away from those who sleep, so who wants it exclusively and was woken
- * in vain does not go to the end of the queue, as with core, but to its front,
- * and after a time the lock is reserved for him.
+ * For locks held for a shorter time than sleeping and waking up takes.
+ * Spinning processes take the lock from sleeping ones.  So an exclusive
+ * waiter that wakes and loses the lock again moves to the front of the queue,
+ * not to its end as in core.  After pg_sweep.lwlock_handoff_after the lock is
+ * reserved for it.
  *
  * IDENTIFICATION
  *	  extension/lwlock/policy_spin.c

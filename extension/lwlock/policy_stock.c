@@ -3,8 +3,8 @@
  * policy_stock.c
  *	  Waiting policy "stock": core's own.
  *
- * Every call is left to core.  It is here to be switched back to, and as the
- * baseline of every comparison on a running server.
+ * Leaves every call to core.  It is the policy to switch back to, and the
+ * baseline of comparisons on a running server.
  *
  * IDENTIFICATION
  *	  extension/lwlock/policy_stock.c

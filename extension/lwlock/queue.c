@@ -1,44 +1,45 @@
 /*-------------------------------------------------------------------------
  *
  * queue.c
- *	  Into the wait queue of a lock without locking it, and who wakes.
+ *	  Queueing for a lock without locking its wait list, and waking.
  *
- * Core queues in three steps: lock the wait list, push, look again whether the
- * lock is still taken, and leave the queue if it is not.  Here it is one: the
- * compare-and-swap that pushes succeeds only if the state has not changed since
- * it was seen to be taken.  So nobody is in the queue who need not be, nobody
- * leaves it but by being woken, and nobody waits for a process that has lost
- * its CPU while it held the wait list.
+ * Core queues in three steps: lock the wait list, push, and check again
+ * whether the lock is still taken; if not, leave the queue.  Here it is one
+ * step: the compare-and-swap that pushes succeeds only if the state is
+ * unchanged since the lock was seen to be taken.  So the queue has only
+ * processes that must wait.  They leave it only by being woken.  No process
+ * waits for one that lost its CPU while it held the wait list.
  *
  * Phases of an acquisition, with the pairs of barriers:
  *
- *	1. read the state; if the lock is to be had, swap it in and be done;
- *	2. otherwise link to the newest waiter and swap oneself in as the newest
- *	   (LWLockTryQueue(); full barrier, pairs with the read barriers in
- *	   LWLockLinkWaiters() and LWLockUnlinkWaiter()); if that fails, go to 1;
- *	3. sleep until woken (core); the waker's write barrier before lwWaiting is
- *	   cleared (LWLockWakeup()) pairs with the setting of LW_FLAG_RELEASE_OK in
- *	   LWLockAcquire(), a full barrier, after which LW_WAIT_GRANTED is read;
- *	4. core has set LW_FLAG_RELEASE_OK, and tries once unless it was given the
- *	   lock; having failed, 1 again, now perhaps to the front of the queue
- *	   (pgsweep_lwlock_waitmode()).
+ *	1. Read the state.  If the lock is available, acquire it and stop.
+ *	2. Otherwise link to the newest waiter, and swap this process in as the
+ *	   newest (LWLockTryQueue(), a full barrier, pairs with the read barriers
+ *	   in LWLockLinkWaiters() and LWLockUnlinkWaiter()).  On failure, go to 1.
+ *	3. Sleep until woken (core).  The waker's write barrier before it clears
+ *	   lwWaiting (LWLockWakeup()) pairs with setting LW_FLAG_RELEASE_OK in
+ *	   LWLockAcquire(), a full barrier, after which LW_WAIT_GRANTED is read.
+ *	4. Core has set LW_FLAG_RELEASE_OK, and retries once unless the lock was
+ *	   handed over.  If that fails, go to 1, now perhaps for the front of the
+ *	   queue (pgsweep_lwlock_waitmode()).
  *
- * Why no wake-up is lost: step 2 proves that somebody held the lock, or that it
- * was reserved, when we were in the queue.  His release is the next change of
- * the lock's bits to zero, and reads the queue in the same operation.  It wakes
- * unless LW_FLAG_RELEASE_OK is not set, that is, unless one who was woken has
- * not tried yet; he sets the flag before he tries, so whoever makes him fail
- * releases after that.
+ * Why no wake-up is lost: step 2 proves that the lock was held or reserved
+ * when this process was in the queue.  The holder's release is the next
+ * change of the lock's bits to zero, and reads the queue in the same
+ * operation.  It wakes waiters if LW_FLAG_RELEASE_OK is set.  If not, a woken
+ * process has not retried yet.  That process sets the flag before it retries,
+ * so a holder that makes it fail releases the lock after that.
  *
- * A wake-up needs the wait list locked.  If it is, the holder of the list is
- * told to do it (LW_FLAG_WAKE_WANTED, in the same word as the list's lock), so a
- * releaser waits for nobody.
+ * A wake-up needs the wait list locked.  If another process has it locked,
+ * the releaser leaves the wake-up to that process (LW_FLAG_WAKE_WANTED, in
+ * the same word as the list's lock), and does not wait.
  *
  * The idea of one word for lock and queue, with the link written before the
- * swap: Windows' SRW locks, the queue-based RwLock of Rust's standard library,
- * and the page locks of OrioleDB.  The seed of it for LWLocks: "Lockless queue
- * of waiters in LWLock" (Borisov, Korotkov, 2022); its separate tail, and with it
- * the gap that a waker had to spin on, is what is left out here.
+ * swap, is from Windows' SRW locks, the queue-based RwLock of Rust's standard
+ * library, and the page locks of OrioleDB.  For LWLocks it was proposed in
+ * "Lockless queue of waiters in LWLock" (Borisov, Korotkov, 2022).  That
+ * version had a separate tail, and a gap that a waker had to spin on; this
+ * one has not.
  *
  * IDENTIFICATION
  *	  extension/lwlock/queue.c
@@ -50,9 +51,10 @@
 #include "lwlock/lwlock.h"
 
 /*
- * How to queue for an acquisition: who was woken in vain goes to the front.  Not
- * so in shared mode, unless it is overdue: one wake-up wakes all shared waiters
- * wherever they are, and exclusive ones would always find others before them.
+ * How to queue for an acquisition: a process that was woken but lost the lock
+ * again goes to the front.  Not so in shared mode, unless it is overdue.  One
+ * wake-up wakes all shared waiters anywhere in the queue; in front, they
+ * would always be ahead of exclusive ones.
  */
 uint8
 pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue)
@@ -61,9 +63,9 @@ pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue)
 }
 
 /*
- * Acquire the lock in "mode", or queue in "waitmode".  If "reserve", have it handed
- * over at the next release instead of being free for all; that is for those
- * with LW_WAIT_FRONT only.
+ * Acquire the lock in "mode", or queue in "waitmode".  If "reserve", the next
+ * release hands the lock over instead of making it available; allowed only
+ * with LW_WAIT_FRONT.
  */
 LWLockWaitStep
 pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool reserve)
@@ -90,9 +92,9 @@ pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, b
 		}
 
 		/*
-		 * The release of an exclusive holder is what hands a reserved lock
-		 * over.  Shared ones may acquire it once more, or wait for somebody
-		 * who does: they must not meet a reservation.
+		 * The release by an exclusive holder hands a reserved lock over.  A
+		 * shared holder may acquire the lock again, or wait for a process
+		 * that does, and must not meet a reservation.
 		 */
 		else if (LWLockTryQueue(lock, &state, waitmode,
 								reserve && (state & LW_VAL_EXCLUSIVE) ? LW_FLAG_RESERVED : 0))
@@ -101,9 +103,9 @@ pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, b
 }
 
 /*
- * Queue to be told when the lock's exclusive holder releases it or changes the
- * variable.  The variable is not part of the state, so the caller has to look
- * at it again (core does).
+ * Queue until the lock's exclusive holder releases it or changes the
+ * variable.  The variable is not part of the state, so the caller must check
+ * it again (core does).
  */
 LWLockWaitStep
 pgsweep_lwlock_queue_for_var(LWLock *lock)
@@ -111,9 +113,9 @@ pgsweep_lwlock_queue_for_var(LWLock *lock)
 	uint64		state;
 
 	/*
-	 * Pairs with the write barrier in LWLockWakeup(): who last woke us has
-	 * done with our links.  Acquisitions have tried the lock since, which is
-	 * a barrier, too.
+	 * Pairs with the write barrier in LWLockWakeup(): the last process that
+	 * woke us no longer uses our links.  An acquisition has tried the lock
+	 * since, which is a barrier, too.
 	 */
 	pg_read_barrier();
 
@@ -125,7 +127,8 @@ pgsweep_lwlock_queue_for_var(LWLock *lock)
 }
 
 /*
- * Lock the wait list in order to wake, or leave that to who has it locked.
+ * Lock the wait list to wake waiters, or leave that to the process that has
+ * it locked.
  */
 LWLockWakeStep
 pgsweep_lwlock_lock_list_or_leave(LWLock *lock)

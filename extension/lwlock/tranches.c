@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * tranches.c
- *	  Which tranche of LWLocks has which waiting policy.
+ *	  The waiting policy of each tranche of LWLocks.
  *
- * A byte a tranche in shared memory, and one for those without a policy of their
- * own.  Each contended acquisition reads them without a lock, as every policy is
- * a right one at any moment; so writing the byte is the switch.
+ * Shared memory has one byte per tranche, and one for tranches without a
+ * policy of their own.  Each contended acquisition reads them without a lock,
+ * because any policy is correct at any moment.  Writing the byte is the
+ * switch.
  *
- * A tranche is known by its name, which only those processes have that have
- * registered it; several tranches may have one name.  One of an id that is
- * allocated later is not meant: it has the default.
+ * A tranche is identified by name, which is known only in processes that have
+ * registered it.  Several tranches may share a name.  A tranche that is
+ * allocated later has the default policy.
  *
  * IDENTIFICATION
  *	  extension/lwlock/tranches.c
@@ -22,7 +23,7 @@
 #include "shared.h"
 #include "utils/wait_event.h"
 
-/* What core calls tranches that this process has no name of */
+/* Core's name for tranches that this process does not know */
 #define UNKNOWN_TRANCHE		"extension"
 
 /*
@@ -33,14 +34,14 @@ pgsweep_lwlock_tranche_name(uint16 tranche)
 {
 	const char *name = GetLWLockIdentifier(PG_WAIT_LWLOCK, tranche);
 
-	/* numbers of locks that are no more have no name at all */
+	/* ids of removed individual locks have no name at all */
 	if (name == NULL || strcmp(name, UNKNOWN_TRANCHE) == 0)
 		return NULL;
 	return name;
 }
 
 /*
- * The policy in force, its own or the default.
+ * The policy in force: the tranche's own or the default.
  */
 PgSweepLwlockPolicyId
 pgsweep_lwlock_policy_of(uint16 tranche)
@@ -51,7 +52,8 @@ pgsweep_lwlock_policy_of(uint16 tranche)
 }
 
 /*
- * Switch all tranches without a policy of their own.  Returns what they had.
+ * Switch all tranches without a policy of their own.  Returns the policy
+ * before.
  */
 PgSweepLwlockPolicyId
 pgsweep_lwlock_set_default(PgSweepLwlockPolicyId policy, bool by_reload)
@@ -74,9 +76,9 @@ pgsweep_lwlock_set_default(PgSweepLwlockPolicyId policy, bool by_reload)
 }
 
 /*
- * Give all tranches of a name a policy of their own, or take it away from them
- * (PGSWEEP_LWLOCK_DEFAULT).  Sets *before to what the first of them had.  Returns
- * false if there is none.
+ * Set the policy of all tranches with a name, or remove it
+ * (PGSWEEP_LWLOCK_DEFAULT).  Sets *before to the policy of the first one
+ * before.  Returns false if there is no such tranche.
  */
 bool
 pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,

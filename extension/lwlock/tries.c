@@ -1,17 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * tries.c
- *	  Trying for a while to get a lock that is taken, and for how long.
+ *	  Spinning on a lock that is taken, and for how long.
  *
- * A try is a read of the state, which leaves its cache line shared, and a pause
- * of the CPU; a compare-and-swap is made only when the lock was seen to be free.
+ * A try is a read of the state, which keeps its cache line shared, and a
+ * pause of the CPU.  A compare-and-swap follows only if the lock was seen
+ * free.
  *
- * How many tries are worth it depends on how long the lock is held, so each
- * process learns a bound per tranche: a success moves it towards twice what was
- * needed, a failure takes a quarter of it away (the first as glibc's adaptive
- * mutexes do, nptl/pthread_mutex_lock.c; there, failures raise it, too).  What is
- * learnt is not shared: it is private memory that costs nothing to update, and a
- * process that meets contention has learnt after a few dozen locks.
+ * The useful number of tries depends on how long the lock is held, so each
+ * process learns a bound per tranche.  A success moves the bound towards
+ * twice the number needed; a failure reduces it by a quarter.  (glibc's
+ * adaptive mutexes do the former, nptl/pthread_mutex_lock.c, but failures
+ * raise the bound there, too.)  The bounds are private memory, which costs
+ * nothing to update, and a process under contention has learnt them after a
+ * few dozen locks.
  *
  * IDENTIFICATION
  *	  extension/lwlock/tries.c
@@ -24,17 +26,17 @@
 #include "storage/s_lock.h"
 
 /*
- * The least bound, so that there are successes to learn from: below the cost of
- * queueing alone.
+ * Smallest bound, which leaves some successes to learn from.  Below the cost
+ * of queueing alone.
  */
 #define LEAST_TRIES		4
 
-/* After so many failures in a row, one attempt goes to the most tries again */
+/* After so many failures in a row, one attempt uses the maximum again */
 #define FAILURES_BEFORE_PROBE	32
 
 /*
- * Tranches whose ids are equal modulo this share a bound: all of core's have one
- * of their own.
+ * Tranches whose ids are equal modulo this share a bound.  Each of core's has
+ * its own.
  */
 #define NUM_BOUNDS		256
 
@@ -47,7 +49,7 @@ typedef struct TryBound
 static TryBound bounds[NUM_BOUNDS];
 
 /*
- * How often to try this time.
+ * The number of tries allowed this time.
  */
 static int
 tries_allowed(TryBound *bound)
@@ -83,7 +85,7 @@ learn(TryBound *bound, int tries, bool success)
 }
 
 /*
- * Returns true if the lock was acquired.
+ * Spin to acquire the lock.  Returns true if it was acquired.
  */
 bool
 pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode)
@@ -97,7 +99,7 @@ pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode)
 	{
 		state = pg_atomic_read_u64(LWLockState(lock));
 
-		/* it goes to somebody else next: nothing to be learnt from */
+		/* it will be handed to another process: nothing to learn */
 		if (state & LW_FLAG_RESERVED)
 			return false;
 
@@ -121,8 +123,8 @@ pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode)
 }
 
 /*
- * Returns true if the lock was seen without an exclusive holder, or the variable
- * with another value than oldval.
+ * Spin until the lock has no exclusive holder or the variable differs from
+ * oldval. Returns true if either was seen.
  */
 bool
 pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)

@@ -3,8 +3,8 @@
  * views.c
  *	  SQL functions about waiting for LWLocks.
  *
- * Those behind views return no rows where pg_sweep can do nothing, or the server
- * lacks the hooks for waiting.
+ * Functions behind views return no rows if pg_sweep is not active, or if the
+ * server lacks the hooks for waiting.
  *
  * IDENTIFICATION
  *	  extension/lwlock/views.c
@@ -27,14 +27,14 @@ PG_FUNCTION_INFO_V1(pg_sweep_set_lwlock_policy);
 PG_FUNCTION_INFO_V1(pg_sweep_get_lwlock_waits);
 PG_FUNCTION_INFO_V1(pg_sweep_get_lwlock_policies);
 
-/* For a tranche: take its own policy away */
+/* Removes the policy of a tranche */
 #define POLICY_DEFAULT		"default"
 
-/* What wait events call tranches that this process has no name of */
+/* Name in wait events of tranches that this process does not know */
 #define UNKNOWN_TRANCHE		"extension"
 
 /*
- * Number of a policy, for PgSweepLwlockShared.tranche_policy.
+ * Id of a policy, for PgSweepLwlockShared.tranche_policy.
  */
 static uint8
 find_policy(const char *name, bool for_tranche)
@@ -64,7 +64,7 @@ find_policy(const char *name, bool for_tranche)
 /*
  * pg_sweep_set_lwlock_policy(policy text, tranche text) returns text
  *
- * Not transactional: what it did stays done if the transaction aborts.
+ * Not transactional: a ROLLBACK does not undo it.
  */
 Datum
 pg_sweep_set_lwlock_policy(PG_FUNCTION_ARGS)
@@ -120,7 +120,7 @@ pgsweep_lwlock_put_status(PgSweepRow *row)
 }
 
 /*
- * The name of a tranche as wait events have it.
+ * The name of a tranche in wait events.
  */
 static const char *
 shown_name(uint16 tranche)
@@ -151,7 +151,7 @@ mode_name(uint32 key)
 	pg_unreachable();
 }
 
-/* What one row of pg_sweep_lwlock_waits is about; "other" comes last */
+/* One row of pg_sweep_lwlock_waits; "other" comes last */
 typedef struct WaitsRow
 {
 	const char *tranche;		/* NULL = "other", as are mode and policy */
@@ -178,7 +178,7 @@ compare_waits(const void *a, const void *b)
 }
 
 /*
- * to += from, where several tranches have one name.
+ * Add counters of another tranche with the same name.
  */
 static void
 merge_counts(PgSweepLwlockCounts *to, const PgSweepLwlockCounts *from)
@@ -226,8 +226,8 @@ put_waits(PgSweepRow *row, const WaitsRow *waits, const PgSweepLwlockCounts *c)
 }
 
 /*
- * Behind view pg_sweep_lwlock_waits; a row a tranche and mode in which something
- * was counted.
+ * Behind view pg_sweep_lwlock_waits: one row per tranche and mode with
+ * counts.
  */
 Datum
 pg_sweep_get_lwlock_waits(PG_FUNCTION_ARGS)
@@ -282,7 +282,7 @@ pg_sweep_get_lwlock_waits(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* What one row of pg_sweep_lwlock_policies is about */
+/* One row of pg_sweep_lwlock_policies */
 typedef struct PolicyRow
 {
 	const char *tranche;
@@ -316,9 +316,9 @@ store_policy(FunctionCallInfo fcinfo, const char *tranche, uint8 policy, bool ow
 }
 
 /*
- * Behind view pg_sweep_lwlock_policies; a row for the default, one a tranche that
- * this process knows, and one for those that it does not know but have a policy
- * of their own.
+ * Behind view pg_sweep_lwlock_policies: one row for the default, one per
+ * tranche that this process knows, and one per policy of tranches that it
+ * does not know.
  */
 Datum
 pg_sweep_get_lwlock_policies(PG_FUNCTION_ARGS)

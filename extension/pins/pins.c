@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * pins.c
- *	  How many buffers each process has pinned, where others can read it.
+ *	  Number of buffers that each process has pinned, readable by others.
  *
- * A process counts its own pins in a table of its own, in bufmgr.c.  Here it
- * moves the head of that table to a place in shared memory, and back before it
- * leaves; see core's storage/private_refcount.h.  Where the head is makes no
- * difference to who pins: nothing is added to that path.
+ * A process counts its own pins in a private table, in bufmgr.c.  Here it
+ * moves the head of that table to a place in shared memory, and back before
+ * it exits; see core's storage/private_refcount.h.  The place of the head
+ * makes no difference for pinning: nothing is added to that path.
  *
- * A process that runs a transaction comes here at the end of the first, which
- * InitPostgres() runs for all that are connected to a database, parallel
- * workers and autovacuum's included.  Others come with their first allocation
- * (slot.c); those that never allocate do not come.
+ * A process that runs transactions takes its place at the end of the first
+ * one.  InitPostgres() runs one in all processes that connect to a database,
+ * including parallel and autovacuum workers.  Other processes take it at
+ * their first allocation (slot.c), and never if they do not allocate.
  *
  * IDENTIFICATION
  *	  extension/pins/pins.c
@@ -31,22 +31,22 @@
 #include "storage/shmem.h"
 
 /*
- * The place of the process with the same ProcNumber.  How large a head is, and
- * what is in it, is the server's business alone.
+ * The place of the process with the same ProcNumber.  Only the server knows
+ * the size and the contents of a head.
  */
 typedef struct PgSweepPinsPlace
 {
-	int			pid;			/* 0 = nobody; else the head is this process' */
+	int			pid;			/* owner of the head; 0 = none */
 	char		head[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(MAXIMUM_ALIGNOF);
 } PgSweepPinsPlace;
 
 static char *places = NULL;
 
-/* Set when this process has taken its place, and for good */
+/* Set once this process has taken its place, and never reset */
 static bool been_here = false;
 
 /*
- * A place has lines of its own, as its owner writes it at each pin.
+ * A place has its own cache lines, because its owner writes it at each pin.
  */
 static Size
 place_size(void)
@@ -74,14 +74,14 @@ pins_shmem_init(void)
 
 	places = ShmemInitStruct("pg_sweep pins", pins_shmem_size(), &found);
 
-	/* as a place must be that has no head */
+	/* a place without a head must be zero */
 	if (!found)
 		memset(places, 0, pins_shmem_size());
 }
 
 #ifdef USE_ASSERT_CHECKING
 /*
- * No process, and no head
+ * Does this place have no process, and no head?
  */
 static bool
 is_empty(const PgSweepPinsPlace *place)
@@ -94,10 +94,10 @@ is_empty(const PgSweepPinsPlace *place)
 #endif
 
 /*
- * Called before core's own routines that look whether the process has released
- * all its pins (AtProcExit_Buffers), and that give its PGPROC to others
- * (ProcKill): it was registered after both.  A backend has released them by
- * then, an auxiliary process not yet: its counts move with the head.
+ * Called before two routines of core, because it was registered after them:
+ * the check that all pins are released (AtProcExit_Buffers), and the release
+ * of the PGPROC (ProcKill).  A backend has released its pins by then, an
+ * auxiliary process has not: its counts move with the head.
  */
 static void
 leave_place(int code, Datum arg)
@@ -112,9 +112,9 @@ leave_place(int code, Datum arg)
 }
 
 /*
- * Take this process' place, if it has one and did not take it before.
+ * Take this process' place, if it has one and has not done so before.
  *
- * Called from the middle of an allocation, too (take_slot in feature.h).
+ * Also called in the middle of an allocation (take_slot in feature.h).
  */
 static void
 show_pins(void)
@@ -126,9 +126,9 @@ show_pins(void)
 
 	been_here = true;
 	place = place_of(MyProcNumber);
-	Assert(is_empty(place));	/* who was here before has left */
+	Assert(is_empty(place));	/* the owner before has left */
 
-	/* first what could fail */
+	/* first the part that can fail */
 	on_shmem_exit(leave_place, PointerGetDatum(place));
 	MovePrivateRefCountHead(place->head);
 	pg_write_barrier();			/* pairs with the first one in
@@ -137,7 +137,7 @@ show_pins(void)
 }
 
 /*
- * The first transaction of this process comes to an end.
+ * Called at the end of this process' first transaction.
  */
 static void
 first_transaction(XactEvent event, void *arg)
@@ -147,7 +147,8 @@ first_transaction(XactEvent event, void *arg)
 }
 
 /*
- * In the postmaster, which runs no transaction; its children inherit it.
+ * Called in the postmaster, which runs no transaction; its children inherit
+ * the callback.
  */
 static void
 pins_prepare(void)
@@ -156,14 +157,15 @@ pins_prepare(void)
 }
 
 /*
- * What a process has pinned; false if it has no place there (any more).
+ * Read the pins of a process; returns false if it has no place there (any
+ * more).
  *
- * What would break it: we see the pid, the process leaves, the next one with its
- * PGPROC moves in, and we read that one's head, or one half taken away.  But the
- * pid is taken away before the head, and set after the next head is there; so if
- * we have read anything of either, the second look finds 0 or the next pid.  The
- * first barrier keeps us from reading the head before the first look, when it may
- * have been that of the process before.
+ * The danger: we see the pid, the process exits, the next process with its
+ * PGPROC moves in, and we read the head of that one, or half of a head.  But
+ * the pid is cleared before the head is removed, and set after the next head
+ * is there.  So if we have read anything of either, the second look finds 0
+ * or the next pid.  The first barrier keeps us from reading the head before
+ * the first look, when it may have been that of the process before.
  */
 bool
 pgsweep_pins_read(ProcNumber procno, int pid, PrivateRefCountInfo *info)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pins.h
- *	  How many buffers each process has pinned, where others can read it.
+ *	  Number of buffers that each process has pinned, readable by others.
  *
  * extension/pins/pins.h
  *

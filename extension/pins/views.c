@@ -3,8 +3,8 @@
  * views.c
  *	  The SQL function about pins.
  *
- * It returns no rows where pg_sweep can do nothing, or the server lacks the
- * patch by which pins can be seen.
+ * It returns no rows if pg_sweep is not active, or if the server lacks the
+ * patch that makes pins visible.
  *
  * IDENTIFICATION
  *	  extension/pins/views.c

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * counts.c
- *	  What is counted of laps through rings.
+ *	  Counters of laps through rings.
  *
- * A lap counts by itself, and adds to what is shared when it is over.  That is a
- * dozen atomic operations on lines that all share, but beside at least one
- * write, and mostly hundreds: a table of each process' own would cost memory for
- * every backend, and save nothing that could be measured.
+ * A lap counts privately, and adds to the shared counters at its end.  That
+ * is a dozen atomic operations on shared lines, next to at least one write
+ * and mostly hundreds.  A table per process would cost memory for each
+ * backend, and save nothing measurable.
  *
  * IDENTIFICATION
  *	  extension/ring/counts.c
@@ -20,10 +20,10 @@
 
 typedef struct PgSweepRingShared
 {
-	/* which only grow */
+	/* only grow */
 	pg_atomic_uint64 counts[PGSWEEP_RING_NUM_KINDS][PGSWEEP_RING_NUM_COUNTS];
 
-	/* where they were at the last reset; under PgSweep->lock */
+	/* their values at the last reset; protected by PgSweep->lock */
 	PgSweepRingCounts base[PGSWEEP_RING_NUM_KINDS];
 } PgSweepRingShared;
 
@@ -58,7 +58,7 @@ pgsweep_ring_add_counts(PgSweepRingKind kind, const PgSweepRingCounts counts)
 }
 
 /*
- * Since the last reset.  The caller has PgSweep->lock.
+ * Counts since the last reset.  The caller holds PgSweep->lock.
  */
 void
 pgsweep_ring_get_counts(PgSweepRingKind kind, PgSweepRingCounts counts)
@@ -68,7 +68,7 @@ pgsweep_ring_get_counts(PgSweepRingKind kind, PgSweepRingCounts counts)
 }
 
 /*
- * The caller has PgSweep->lock exclusively.
+ * Reset the counters.  The caller holds PgSweep->lock exclusively.
  */
 void
 pgsweep_ring_reset_counts(void)

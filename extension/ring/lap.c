@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * lap.c
- *	  One lap through a ring, when a dirty victim of it must be written.
+ *	  One lap through a ring, when a dirty victim from it must be written.
  *
- * A process that fills a table through a ring meets, lap after lap, buffers that
- * it has dirtied itself.  Core writes each when its turn comes, and before that
- * flushes WAL up to its LSN: with several such processes, each waits for WAL
- * that another is flushing, between any two writes.  WAL is flushed as far as it
- * has been written, though, so that after the first victim most of the ring can
- * be written without waiting for WAL at all; and blocks that stand in a row in the ring
- * are mostly neighbours in the file, too.
+ * A process that fills a table through a ring meets, in each lap, buffers
+ * that it has dirtied itself.  Core writes each when its turn comes, and
+ * first flushes WAL up to its LSN.  With several such processes, each waits
+ * between any two writes for WAL that another is flushing.  But WAL is
+ * flushed as far as it has been written.  After the first victim, most of the
+ * ring can therefore be written without waiting for WAL.  Blocks next to each
+ * other in the ring are mostly neighbours in the file, too.
  *
- * Nothing here waits, but for what core would wait for to write the victim
- * itself: its WAL, and I/O that somebody else has begun on it.  That is done
- * before any other buffer is touched, so that there is nothing that others could
- * wait for meanwhile.
+ * The only waits here are those of core for writing the victim: for its WAL,
+ * and for I/O on it begun by another process.  They come before any other
+ * buffer is touched, so other processes cannot wait for such a buffer
+ * meanwhile.
  *
  * IDENTIFICATION
  *	  extension/ring/lap.c
@@ -29,12 +29,12 @@
 #include "ring/ring.h"
 
 /*
- * The LSN of a page whose content is share-locked, and the state of its buffer
- * without some flags, which are taken away.
+ * The LSN of a page whose content is share-locked, and the state of its
+ * buffer; clears the flags in take_away.
  *
- * Hint bits, which others may set meanwhile, change the LSN of clean pages only
- * (MarkBufferDirtyHint).  So from when I/O was begun on a dirty page, by which
- * nobody else can make it clean, it keeps its LSN.
+ * Another process may set hint bits meanwhile, which changes the LSN of clean
+ * pages only (MarkBufferDirtyHint).  I/O begun on a dirty page keeps other
+ * processes from making it clean, so its LSN then stays the same.
  */
 static XLogRecPtr
 page_lsn(BufferDesc *buf, uint32 take_away, uint32 *buf_state)
@@ -48,7 +48,7 @@ page_lsn(BufferDesc *buf, uint32 take_away, uint32 *buf_state)
 }
 
 /*
- * The victim, as FlushBuffer() would do it.
+ * Begin to write the victim, like FlushBuffer().
  */
 static void
 begin_victim(PgSweepRingRun *run)
@@ -56,16 +56,16 @@ begin_victim(PgSweepRingRun *run)
 	uint32		buf_state;
 	XLogRecPtr	lsn;
 
-	/* false: somebody else has written it meanwhile */
+	/* false: another process has written it meanwhile */
 	if (!StartBufferIO(run->victim, false, false))
 		return;
 
 	pgsweep_ring_run_add(run, run->victim);
 
-	/* what is set dirty from now on is not written */
+	/* changes from now on are not written */
 	lsn = page_lsn(run->victim, BM_JUST_DIRTIED, &buf_state);
 
-	/* LSNs of others are made up, or there are none; see FlushBuffer() */
+	/* LSNs of other buffers are fake or missing; see FlushBuffer() */
 	if (buf_state & BM_PERMANENT)
 	{
 		if (XLogNeedsFlush(lsn))
@@ -75,7 +75,7 @@ begin_victim(PgSweepRingRun *run)
 }
 
 /*
- * Is a buffer in this state worth writing (PGSWEEP_RING_EAGER), and why not?
+ * Is a buffer in this state worth writing (PGSWEEP_RING_EAGER)?  If not, why?
  */
 static PgSweepRingCount
 worth_writing(uint32 buf_state)
@@ -87,15 +87,15 @@ worth_writing(uint32 buf_state)
 	if (BUF_STATE_GET_USAGECOUNT(buf_state) > PGSWEEP_RING_MAX_USAGE)
 		return PGSWEEP_RING_USED;
 
-	/* core should meet it alone when its turn comes, and report it */
+	/* leave it to core, which reports the error */
 	if (buf_state & BM_IO_ERROR)
 		return PGSWEEP_RING_IO;
 	return PGSWEEP_RING_EAGER;
 }
 
 /*
- * Begin the I/O of a buffer that we have pinned and share-locked.  Returns
- * PGSWEEP_RING_EAGER if that was done, or why not.
+ * Begin I/O on a buffer that we have pinned and share-locked.  Returns
+ * PGSWEEP_RING_EAGER, or the reason why that was not possible.
  */
 static PgSweepRingCount
 begin_other(BufferDesc *buf)
@@ -109,8 +109,8 @@ begin_other(BufferDesc *buf)
 		return PGSWEEP_RING_IO;
 
 	/*
-	 * Before that, it may have been written by somebody else, and got a hint
-	 * bit and another LSN.
+	 * Before that, another process may have written it, and set a hint bit
+	 * and another LSN.
 	 */
 	lsn = page_lsn(buf, BM_JUST_DIRTIED, &buf_state);
 	if ((buf_state & BM_PERMANENT) && XLogNeedsFlush(lsn))
@@ -122,8 +122,8 @@ begin_other(BufferDesc *buf)
 }
 
 /*
- * Try to add a buffer of the ring to the run.  Returns PGSWEEP_RING_EAGER if
- * that was done, or why not.
+ * Try to add a buffer of the ring to the run.  Returns PGSWEEP_RING_EAGER, or
+ * the reason why that was not possible.
  */
 static PgSweepRingCount
 try_buffer(PgSweepRingRun *run, BufferDesc *buf)
@@ -133,14 +133,13 @@ try_buffer(PgSweepRingRun *run, BufferDesc *buf)
 	uint32		buf_state = pg_atomic_read_u32(&buf->state);
 	PgSweepRingCount result = worth_writing(buf_state);
 
-	/* a look without the header lock is enough to pass it over */
+	/* to skip a buffer, a look without the header lock is enough */
 	if (result != PGSWEEP_RING_EAGER)
 		return result;
 
 	/*
-	 * What has been begun and cannot grow is held no longer, and this one not
-	 * yet.  Both looks at the tag are needed: it may change until it is
-	 * pinned.
+	 * Write a run that cannot grow at once, before this buffer is pinned.
+	 * Check the tag twice, because it may change until the buffer is pinned.
 	 */
 	if (!pgsweep_ring_run_would_grow(run, &tag))
 		pgsweep_ring_run_write(run);
@@ -166,7 +165,7 @@ try_buffer(PgSweepRingRun *run, BufferDesc *buf)
 }
 
 /*
- * Once through the ring, from the slot after the victim's.
+ * Go once through the ring, from the slot after the victim's.
  */
 static void
 lap(PgSweepRingRun *run, BufferAccessStrategy strategy)
@@ -181,11 +180,11 @@ lap(PgSweepRingRun *run, BufferAccessStrategy strategy)
 		Buffer		buffer = ring[(current + i) % nbuffers];
 		PgSweepRingCount result;
 
-		/* the ring is not full yet; or the user, or DROP DATABASE, is waiting */
+		/* the ring is not full yet, or an interrupt is pending */
 		if (buffer == InvalidBuffer || InterruptPending)
 			break;
 
-		/* may be there twice, if somebody else gave it up in between */
+		/* may be there twice, if another process gave it up in between */
 		if (GetBufferDescriptor(buffer - 1) == run->victim)
 			continue;
 
@@ -202,7 +201,7 @@ lap(PgSweepRingRun *run, BufferAccessStrategy strategy)
 }
 
 /*
- * Which kind of ring is it?  False if one that we leave to core.
+ * Set *kind to the kind of ring.  Returns false if core should write it.
  */
 static bool
 kind_of(IOContext io_context, PgSweepRingKind *kind)
@@ -239,7 +238,7 @@ flush(BufferAccessStrategy strategy, struct BufferDesc *victim)
 	if (!kind_of(io_context, &kind))
 		return false;
 
-	/* this process has its share of the pool pinned already */
+	/* this process already has its share of the pool pinned */
 	if (GetAdditionalPinLimit() == 0)
 		return false;
 	if (!pgsweep_ring_run_prepare(&run, victim, io_context, counts))

@@ -7,13 +7,13 @@
  * pgsql-hackers, 2025), and write combining from the same author.
  *
  *	 ring.c			the feature: what pg_sweep.c calls
- *	 lap.c			core's hook: which rings, and one lap through one
- *	 run.c			neighbouring blocks, and writing them by one call
- *	 counts.c		what is counted
+ *	 lap.c			core's hook: choose rings, and do one lap
+ *	 run.c			writing neighbouring blocks by one call
+ *	 counts.c		counters
  *	 gucs.c, views.c
  *
- * This code knows access strategies, buffers and the storage manager.  It knows
- * nothing of how victims are chosen outside of rings, nor of SQL.
+ * This code knows access strategies, buffers and the storage manager.  It
+ * knows neither the choice of victims outside of rings, nor SQL.
  *
  * extension/ring/ring.h
  *
@@ -33,8 +33,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Rings that are written out eagerly.  A ring for large reads is not: it gives
- * up a dirty buffer rather than write it.
+ * Rings that are written out eagerly.  A ring for large reads is not: it
+ * gives up a dirty buffer instead of writing it.
  */
 typedef enum PgSweepRingKind
 {
@@ -45,29 +45,28 @@ typedef enum PgSweepRingKind
 #define PGSWEEP_RING_NUM_KINDS	(PGSWEEP_RING_VACUUM + 1)
 
 /*
- * Pages of this usage count are used by others than the ring, which leaves it
- * at 1: core's GetBufferFromRing() gives up such a buffer.
+ * Above this usage count, other processes use the page: the ring leaves it at
+ * 1, and core's GetBufferFromRing() gives up such a buffer.
  */
 #define PGSWEEP_RING_MAX_USAGE	1
 
 /*
- * A lap ends when so many pages would have needed WAL to be flushed since the
- * last one that did not: LSNs ascend along a ring, so that what follows needs
- * it, too, and where each victim meets such a ring, a lap must not look at all
- * of it.
+ * A lap ends after so many pages that need a WAL flush, without one written
+ * in between.  LSNs ascend along a ring, so the following pages need it,
+ * too.  If each victim meets such a ring, a lap must not look at all of it.
  */
 #define PGSWEEP_RING_MAX_NEED_WAL	64
 
 /*
- * Slots that a lap looks at, at most: as many as the ring of a bulk write has
- * (16 MB).  VACUUM's can be a thousand times as large, and a lap should not take
- * longer than that: it cannot be cancelled but between two buffers, and who
- * wants to drop the victim's table has to wait in a loop until it is over.
+ * Maximum number of slots in a lap: those of a bulk write's ring (16 MB).
+ * VACUUM's ring can be a thousand times as large, but a lap can be cancelled
+ * only between two buffers.  A process that drops the victim's table loops
+ * until the lap is over.
  */
 #define PGSWEEP_RING_MAX_LAP	(16 * 1024 * 1024 / BLCKSZ)
 
 /*
- * What is counted of one kind of ring, in processes that ever ran together.
+ * Counters of one kind of ring, summed over all processes that ever ran.
  */
 typedef enum PgSweepRingCount
 {
@@ -75,15 +74,15 @@ typedef enum PgSweepRingCount
 	PGSWEEP_RING_VICTIMS,		/* dirty victims written */
 	PGSWEEP_RING_EAGER,			/* other blocks written */
 	PGSWEEP_RING_WRITES,		/* write calls for both */
-	PGSWEEP_RING_WAL_FLUSHES,	/* victims that WAL had to be flushed for */
-	PGSWEEP_RING_CLEAN,			/* passed over: nothing to write */
-	PGSWEEP_RING_PINNED,		/* passed over: somebody has it pinned */
-	PGSWEEP_RING_USED,			/* passed over: PGSWEEP_RING_MAX_USAGE */
-	PGSWEEP_RING_NEEDS_WAL,		/* passed over: WAL would have to be flushed */
-	PGSWEEP_RING_LOCKED,		/* passed over: content lock not free */
-	PGSWEEP_RING_IO,			/* passed over: I/O in progress, just over, or
-								 * it has failed before */
-	PGSWEEP_RING_NANOSECONDS,	/* time in laps, victims included */
+	PGSWEEP_RING_WAL_FLUSHES,	/* victims that needed a WAL flush */
+	PGSWEEP_RING_CLEAN,			/* skipped: nothing to write */
+	PGSWEEP_RING_PINNED,		/* skipped: pinned by another process */
+	PGSWEEP_RING_USED,			/* skipped: PGSWEEP_RING_MAX_USAGE */
+	PGSWEEP_RING_NEEDS_WAL,		/* skipped: needs a WAL flush */
+	PGSWEEP_RING_LOCKED,		/* skipped: content lock not free */
+	PGSWEEP_RING_IO,			/* skipped: I/O in progress, just over, or
+								 * failed before */
+	PGSWEEP_RING_NANOSECONDS,	/* time in laps, including victims */
 } PgSweepRingCount;
 
 #define PGSWEEP_RING_NUM_COUNTS	(PGSWEEP_RING_NANOSECONDS + 1)
@@ -91,13 +90,13 @@ typedef enum PgSweepRingCount
 typedef uint64 PgSweepRingCounts[PGSWEEP_RING_NUM_COUNTS];
 
 /*
- * A run: neighbouring blocks of one fork, in one segment, that this process has
- * begun to write (BM_IO_IN_PROGRESS).  All but the victim are pinned and
- * share-locked by us, and released when they have been written.
+ * A run: neighbouring blocks of one fork, in one segment, on which this
+ * process has begun I/O (BM_IO_IN_PROGRESS).  We pin and share-lock all but
+ * the victim, and release them after writing.
  */
 typedef struct PgSweepRingRun
 {
-	BufferDesc *victim;			/* whose pin and lock are the caller's */
+	BufferDesc *victim;			/* its pin and lock are the caller's */
 	IOContext	io_context;
 	uint64	   *counts;
 
@@ -105,7 +104,7 @@ typedef struct PgSweepRingRun
 	ForkNumber	fork;
 	BlockNumber first;
 	int			nblocks;		/* 0: nothing begun */
-	int			max_blocks;		/* of one run that begins at first */
+	int			max_blocks;		/* limit for a run that begins at first */
 	BufferDesc *buffers[MAX_IO_COMBINE_LIMIT];
 } PgSweepRingRun;
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * run.c
- *	  Neighbouring blocks on their way out, written by one call.
+ *	  Writing neighbouring blocks by one call.
  *
- * The rules are those of core's FlushBuffer(), for several buffers: each is
- * pinned and share-locked, its I/O has been begun, and WAL is flushed up to its
- * LSN before it gets here.  If writing fails, the error cleanup of core ends the
- * I/O of all of them, which stay dirty, and releases locks and pins.
+ * The rules are those of core's FlushBuffer(), for several buffers.  Before a
+ * buffer gets here, it is pinned and share-locked, its I/O has begun, and WAL
+ * is flushed up to its LSN.  If writing fails, core's error cleanup ends the
+ * I/O of all buffers, which stay dirty, and releases locks and pins.
  *
  * IDENTIFICATION
  *	  extension/ring/run.c
@@ -21,13 +21,13 @@
 #include "storage/bufpage.h"
 #include "utils/memutils.h"
 
-/* Where pages get their checksums; others may set hint bits in the pool's */
+/* Copies for checksums: others may set hint bits in the pool's pages */
 static char *copies = NULL;
 static int	num_copies = 0;
 
 /*
- * io_combine_limit, with memory for so many copies if they are needed.  0 if
- * there is no memory.
+ * Returns io_combine_limit, after allocating memory for so many copies if
+ * they are needed.  Returns a smaller number, possibly 0, if out of memory.
  */
 static int
 prepare_copies(void)
@@ -48,7 +48,7 @@ prepare_copies(void)
 }
 
 /*
- * An empty run.  Returns false if there is no memory to write anything.
+ * Start with an empty run.  Returns false if out of memory.
  */
 bool
 pgsweep_ring_run_prepare(PgSweepRingRun *run, BufferDesc *victim, IOContext io_context,
@@ -94,7 +94,7 @@ pgsweep_ring_run_add(PgSweepRingRun *run, BufferDesc *buf)
 		if (DataChecksumsEnabled())
 			limit = Min(limit, num_copies);
 
-		/* the victim's pin is there in any case */
+		/* the victim is pinned in any case */
 		limit = Min(limit, (int) GetAdditionalPinLimit());
 
 		run->reln = smgropen(BufTagGetRelFileLocator(&buf->tag), INVALID_PROC_NUMBER);
@@ -129,7 +129,7 @@ push_context(ErrorContextCallback *callback, PgSweepRingRun *run)
 }
 
 /*
- * Flush WAL, as the blocks of the run cannot be written before.
+ * Flush WAL, which must precede writing the blocks of the run.
  */
 void
 pgsweep_ring_run_flush_wal(PgSweepRingRun *run, XLogRecPtr lsn)
@@ -142,7 +142,7 @@ pgsweep_ring_run_flush_wal(PgSweepRingRun *run, XLogRecPtr lsn)
 }
 
 /*
- * What is written for a buffer: its page, or a copy that has a checksum.
+ * The data to write for a buffer: its page, or a copy with a checksum.
  */
 static const void *
 page_to_write(BufferDesc *buf, int i)
@@ -164,8 +164,8 @@ page_to_write(BufferDesc *buf, int i)
 }
 
 /*
- * The blocks have been written: they are clean, and no longer ours.  That is
- * said of all of them before anything else is done that may take its time.
+ * The blocks have been written: mark all of them clean and release them,
+ * before anything that may take time.
  */
 static void
 release(PgSweepRingRun *run)
@@ -173,7 +173,7 @@ release(PgSweepRingRun *run)
 	BufferTag	tags[MAX_IO_COMBINE_LIMIT];
 	int			ntags = 0;
 
-	/* the lock that was taken last is found first */
+	/* LWLockRelease() finds the lock taken last first */
 	for (int i = run->nblocks - 1; i >= 0; i--)
 	{
 		BufferDesc *buf = run->buffers[i];
@@ -184,7 +184,7 @@ release(PgSweepRingRun *run)
 			tags[ntags++] = buf->tag;
 		TerminateBufferIO(buf, true, 0, true, false);
 		if (is_victim)
-			continue;			/* the caller's, who goes on in the same way */
+			continue;			/* the caller releases it */
 		LWLockRelease(BufferDescriptorGetContentLock(buf));
 		ReleaseBuffer(BufferDescriptorGetBuffer(buf));
 	}
@@ -194,7 +194,7 @@ release(PgSweepRingRun *run)
 }
 
 /*
- * Write the run, if there is anything in it, and begin an empty one.
+ * Write the run unless it is empty, and start an empty one.
  */
 void
 pgsweep_ring_run_write(PgSweepRingRun *run)

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The SQL function about rings that are written out.
+ *	  The SQL function about rings.
  *
- * It returns no rows where pg_sweep can do nothing, or the server lacks the
- * patch by which rings can be written out.
+ * It returns no rows if pg_sweep is not active, or if the server lacks the
+ * patch for writing out rings.
  *
  * IDENTIFICATION
  *	  extension/ring/views.c
@@ -22,7 +22,7 @@
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_ring);
 
-/* As the contexts of pg_stat_io */
+/* Contexts of pg_stat_io */
 static const char *const kind_names[] = {
 	[PGSWEEP_RING_BULKWRITE] = "bulkwrite",
 	[PGSWEEP_RING_VACUUM] = "vacuum",
