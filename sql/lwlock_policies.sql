@@ -21,8 +21,6 @@ SELECT pg_sweep_set_lwlock_policy('stock') = :'original' AS "returned what was a
 --
 -- The surface
 --
-\d pg_sweep_lwlock_waits
-\d pg_sweep_lwlock_policies
 SELECT pg_get_function_arguments('pg_sweep_set_lwlock_policy'::regproc) AS arguments;
 
 --
@@ -127,10 +125,6 @@ CREATE ROLE regress_sweep_user;
 CREATE ROLE regress_sweep_monitor IN ROLE pg_monitor;
 
 SET ROLE regress_sweep_user;
-SELECT tranche FROM pg_sweep_lwlock_waits;
-SELECT tranche FROM pg_sweep_lwlock_policies;
-SELECT pg_sweep_get_lwlock_waits();
-SELECT pg_sweep_get_lwlock_policies();
 SELECT pg_sweep_set_lwlock_policy('spin');
 SELECT pg_sweep_set_lwlock_policy('spin', 'WALWrite');
 SET pg_sweep.lwlock_track_waits = off;

@@ -1,5 +1,5 @@
 --
--- pg_sweep: its SQL surface, who may use it, and what its views tell.
+-- pg_sweep: what belongs to it, who may use it, and what its views tell.
 --
 -- Runs against any server that has pg_sweep preloaded, with any settings and
 -- whatever else it is doing, and leaves it with the strategy that it found.
@@ -11,30 +11,36 @@ SELECT pg_sweep_set_strategy('stock') AS original_again \gset
 SELECT :'original' = :'original_again' AS "returned what was active";
 
 --
--- The surface
+-- What belongs to the extension, and who may use it. (Columns and parameters:
+-- docs/reference.md, which a TAP test compares with the server.)
 --
-\d pg_sweep_status
-\d pg_sweep_strategies
-\d pg_sweep_ring
-\d pg_sweep_backends
-\d pg_sweep_partitions
-\d pg_sweep_nodes
-\d pg_sweep_flows
-\d pg_sweep_numa_residence
+CREATE ROLE regress_sweep_user;
+CREATE ROLE regress_sweep_monitor IN ROLE pg_monitor;
 
 SELECT p.oid::regprocedure AS function, p.prorettype::regtype AS result, p.proretset AS set,
-       p.provolatile AS volatile, p.proparallel AS parallel, p.proisstrict AS strict
+       p.provolatile AS volatile, p.proparallel AS parallel, p.proisstrict AS strict,
+       has_function_privilege('regress_sweep_user', p.oid, 'EXECUTE') AS "user",
+       has_function_privilege('regress_sweep_monitor', p.oid, 'EXECUTE') AS monitor
 FROM pg_proc p
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 WHERE e.extname = 'pg_sweep'
 ORDER BY p.proname COLLATE "C";
 
--- Everything else that belongs to the extension
+SELECT c.oid::regclass AS relation, c.relkind,
+       has_table_privilege('regress_sweep_user', c.oid, 'SELECT') AS "user",
+       has_table_privilege('regress_sweep_monitor', c.oid, 'SELECT') AS monitor
+FROM pg_class c
+JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'pg_sweep'
+ORDER BY c.relname COLLATE "C";
+
+-- Nothing else, but for the types of the views
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object
 FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-WHERE e.extname = 'pg_sweep' AND d.deptype = 'e' AND d.classid <> 'pg_proc'::regclass
-ORDER BY pg_describe_object(d.classid, d.objid, 0) COLLATE "C";
+WHERE e.extname = 'pg_sweep' AND d.deptype = 'e'
+  AND d.classid NOT IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass);
 
 -- All that users call and read has a comment; columns that the others explain
 -- have none
@@ -53,8 +59,6 @@ WHERE c.relname LIKE 'pg\_sweep\_%' AND c.relkind = 'v' AND obj_description(c.oi
 --
 -- Parameters
 --
-SELECT name, vartype, context, boot_val, min_val, max_val, enumvals
-FROM pg_settings WHERE name LIKE 'pg\_sweep.%' ORDER BY name COLLATE "C";
 SELECT count(*) AS "without a description" FROM pg_settings
 WHERE name LIKE 'pg\_sweep.%' AND coalesce(short_desc, '') = '';
 SET pg_sweep.strategy = 'batched';
@@ -69,7 +73,7 @@ ALTER SYSTEM SET pg_sweep.partitions = 65;
 ALTER SYSTEM SET pg_sweep.numa_placement = 'local';
 ALTER SYSTEM SET pg_sweep.numa_affinity = 'on';
 ALTER SYSTEM SET pg_sweep.numa_debug_nodes = 65;
--- for tests, a session may choose its node, if there are pretended ones
+-- for tests, a session may choose its node, if there are emulated ones
 SET pg_sweep.numa_debug_node = 64;
 SET pg_sweep.numa_debug_node = 63;
 RESET pg_sweep.numa_debug_node;
@@ -77,28 +81,12 @@ RESET pg_sweep.numa_debug_node;
 SET pg_sweep.batchsize = 16;
 
 --
--- Who may do what
+-- Roles
 --
-CREATE ROLE regress_sweep_user;
-CREATE ROLE regress_sweep_monitor IN ROLE pg_monitor;
-
 SET ROLE regress_sweep_user;
 SELECT strategy FROM pg_sweep_status;
-SELECT strategy FROM pg_sweep_strategies;
-SELECT pid FROM pg_sweep_backends;
-SELECT partition FROM pg_sweep_partitions;
-SELECT node FROM pg_sweep_nodes;
-SELECT weight FROM pg_sweep_flows;
-SELECT pages FROM pg_sweep_numa_residence;
 SELECT pg_sweep_get_status();
-SELECT pg_sweep_get_strategies();
-SELECT pg_sweep_get_backends();
-SELECT pg_sweep_get_partitions();
-SELECT pg_sweep_get_nodes();
-SELECT pg_sweep_get_flows();
-SELECT pg_sweep_get_numa_residence();
 SELECT pg_sweep_set_strategy('batched');
-SELECT pg_sweep_reset_stats();
 SET pg_sweep.numa_debug_node = 0;
 
 SET ROLE regress_sweep_monitor;
