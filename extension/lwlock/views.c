@@ -89,7 +89,7 @@ pg_sweep_set_lwlock_policy(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
 					 errmsg("LWLock tranche \"%s\" does not exist, or this session does not know it",
 							tranche),
-					 errhint("View pg_sweep_lwlock_policies has those that it knows.")));
+					 errhint("View pg_sweep_lwlock_policies lists the known tranches.")));
 	}
 	PG_RETURN_TEXT_P(cstring_to_text(pgsweep_lwlock_policy_name(before)));
 }
