@@ -121,8 +121,7 @@ $node->init;
 # The patched server loads every library of the stock server: plpgsql, contrib, those
 # preloaded.  Only pg_sweep is the patched server's.
 my ($stock_libs, $err) = run_command([ "$stock/bin/pg_config", '--pkglibdir' ]);
-$node->append_conf(
-	'postgresql.conf', qq{
+$node->append_conf('postgresql.conf', qq{
 dynamic_library_path = '$stock_libs:\$libdir'
 shared_preload_libraries = '$stock_embed, pg_prewarm, pg_stat_statements, pg_sweep'
 pg_prewarm.autoprewarm = on
@@ -148,8 +147,7 @@ like($layout{stock}, qr/^PgStatShared_Common size 20 alignment 4$/m, 'PgStatShar
 
 # ---- run it ----
 
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 	CREATE FUNCTION abi_probe_buffers() RETURNS text AS '$stock_probe' LANGUAGE C;
 	CREATE FUNCTION abi_probe_count(int) RETURNS void AS '$stock_probe' LANGUAGE C STRICT;
 	CREATE FUNCTION abi_probe_counted() RETURNS int8 AS '$stock_probe' LANGUAGE C;
@@ -168,8 +166,7 @@ foreach my $strategy ('stock', 'batched')
 	$node->safe_psql('postgres', 'SELECT sum(length(pad)) FROM t WHERE i % 3 = 0');
 
 	# in one session, whose catalog lookups are over when it compares
-	my $pages = $node->safe_psql(
-		'postgres', q{
+	my $pages = $node->safe_psql('postgres', q{
 		SELECT count(*) > 0 FROM pg_buffercache WHERE abi_probe_buffers() IS NULL;
 		SELECT abi_probe_buffers(), count(relfilenode) || '/' || sum(usagecount) FILTER (WHERE relfilenode IS NOT NULL)
 		FROM pg_buffercache});
@@ -196,8 +193,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM pg_stat_statements'),
 
 # Locks at both boundaries in shared memory and in a DSM segment, in all modes, and
 # custom statistics, under each policy.
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 	CREATE FUNCTION abi_embed_work(text, int) RETURNS void AS '$stock_embed' LANGUAGE C STRICT;
 	CREATE FUNCTION abi_embed_worked(text) RETURNS text AS '$stock_embed' LANGUAGE C STRICT;
 	CREATE FUNCTION abi_embed_report(int, int) RETURNS void AS '$stock_embed' LANGUAGE C STRICT;

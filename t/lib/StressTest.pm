@@ -53,8 +53,7 @@ sub stress_number
 sub kill_backend
 {
 	my ($node, $condition) = @_;
-	my $victim = $node->safe_psql(
-		'postgres', qq{
+	my $victim = $node->safe_psql('postgres', qq{
 SELECT pid FROM pg_stat_activity WHERE $condition
  ORDER BY (wait_event_type = 'LWLock') DESC NULLS LAST, random() LIMIT 1});
 

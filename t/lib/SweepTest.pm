@@ -66,8 +66,7 @@ sub sweep_node
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(%{ $params{init} // {} });
-	$node->append_conf(
-		'postgresql.conf', qq{
+	$node->append_conf('postgresql.conf', qq{
 shared_preload_libraries = 'pg_sweep'
 restart_after_crash = on
 autovacuum = off
@@ -294,8 +293,7 @@ sub check_balances
 {
 	my ($node, $title) = @_;
 	my @sums = split /\|/,
-	  $node->safe_psql(
-		'postgres', q{
+	  $node->safe_psql('postgres', q{
 SELECT (SELECT sum(abalance) FROM pgbench_accounts),
        (SELECT sum(tbalance) FROM pgbench_tellers),
        (SELECT sum(bbalance) FROM pgbench_branches),
@@ -314,8 +312,7 @@ sub check_amcheck
 
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS amcheck');
 
-	my $indexes = $node->safe_psql(
-		'postgres', q{
+	my $indexes = $node->safe_psql('postgres', q{
 SELECT count(*) FROM (
     SELECT bt_index_check(c.oid, heapallindexed => true)
       FROM pg_class c JOIN pg_am am ON am.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
@@ -323,13 +320,11 @@ SELECT count(*) FROM (
     OFFSET 0) s});
 	cmp_ok($indexes, '>', 50, "$title: amcheck passes $indexes indexes");
 
-	my $tables = $node->safe_psql(
-		'postgres', q{
+	my $tables = $node->safe_psql('postgres', q{
 SELECT count(*) FROM pg_class
  WHERE relkind IN ('r', 'm', 't') AND relpersistence <> 't'});
 	cmp_ok($tables, '>', 50, "$title: there are $tables tables to check");
-	is( $node->safe_psql(
-			'postgres', q{
+	is( $node->safe_psql('postgres', q{
 SELECT c.oid::regclass, v.*
   FROM pg_class c, LATERAL verify_heapam(c.oid) v
  WHERE c.relkind IN ('r', 'm', 't') AND c.relpersistence <> 't'}),
@@ -345,14 +340,12 @@ sub check_counts_agree
 {
 	my ($node, $title) = @_;
 
-	ok( $node->poll_query_until(
-			'postgres', q{
+	ok( $node->poll_query_until('postgres', q{
 SELECT buffers_alloc = (SELECT sum(allocations) FROM pg_sweep_strategies)
   FROM pg_stat_bgwriter}),
 		"$title: pg_stat_bgwriter and pg_sweep_strategies agree on allocations"
 	) or diag(
-		$node->safe_psql(
-			'postgres', q{
+		$node->safe_psql('postgres', q{
 SELECT buffers_alloc, (SELECT string_agg(strategy || '=' || allocations, ' ') FROM pg_sweep_strategies)
   FROM pg_stat_bgwriter}));
 	return;

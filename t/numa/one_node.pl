@@ -236,8 +236,7 @@ SKIP:
 	my $unpatched = PostgreSQL::Test::Cluster->new('unpatched', install_path => $stock);
 	my $missing = 'The server lacks the core patch "numa-placement-hooks".';
 	$unpatched->init;
-	$unpatched->append_conf(
-		'postgresql.conf', qq{
+	$unpatched->append_conf('postgresql.conf', qq{
 dynamic_library_path = '\$libdir:@{[$node->config_data('--pkglibdir')]}'
 shared_preload_libraries = 'pg_sweep'
 pg_sweep.numa_affinity = spread

@@ -16,8 +16,7 @@ use Test::More;
 
 my $buffers = 512;
 my $limit = $buffers / 8;
-my $node = sweep_node(
-	'main', conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
 bgwriter_delay = 10ms
 pg_sweep.strategy = batched

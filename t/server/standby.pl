@@ -21,8 +21,7 @@ $primary->backup('base');
 
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf(
-	'postgresql.conf', qq{
+$standby->append_conf('postgresql.conf', qq{
 shared_buffers = 1MB
 pg_sweep.strategy = batched
 });

@@ -27,8 +27,7 @@ sub check_state
 	is( $node->safe_psql('postgres', 'SELECT state, note, server_api FROM pg_sweep_status'),
 		"$expected{state}|$expected{note}|$expected{server_api}",
 		"$title: pg_sweep_status says \"$expected{state}\"");
-	is( $node->safe_psql(
-			'postgres', q{
+	is( $node->safe_psql('postgres', q{
 SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_jsonb(s))
  WHERE value <> 'null' AND key NOT IN ('state', 'note', 'server_api')}),
 		'',
@@ -209,8 +208,7 @@ SKIP:
 	my $unpatched = PostgreSQL::Test::Cluster->new('unpatched', install_path => $stock);
 
 	$unpatched->init;
-	$unpatched->append_conf(
-		'postgresql.conf', qq{
+	$unpatched->append_conf('postgresql.conf', qq{
 shared_buffers = 4MB
 dynamic_library_path = '\$libdir:$libdir'
 extension_control_path = '\$system:$sharedir'

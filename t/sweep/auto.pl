@@ -81,10 +81,10 @@ sub check_partitions
 
 	configure('pg_sweep.partitions' => $wish, 'pg_sweep.numa_debug_nodes' => $debug_nodes,
 		shared_buffers => $buffers);
-	is( sql('SELECT partitions_configured, partitions, strategy FROM pg_sweep_status'),
+	is(sql('SELECT partitions_configured, partitions, strategy FROM pg_sweep_status'),
 		"$wish|$expected|$strategy",
 		"pg_sweep.partitions = $wish, $debug_nodes nodes, $buffers buffers: $why");
-	is( sql(q{
+	is(sql(q{
 		SELECT count(*), sum(num_buffers), min(first_buffer),
 			   bool_and(first_buffer = next OR next IS NULL),
 			   max(num_buffers) - min(num_buffers) <= 64,
@@ -92,7 +92,7 @@ sub check_partitions
 		FROM (SELECT *, lag(first_buffer + num_buffers) OVER (ORDER BY partition) AS next
 			  FROM pg_sweep_partitions) AS p}),
 		"$expected|$buffers|0|t|t|t", 'they are the pool, one after the other, of nearly one size');
-	is( sql(q{
+	is(sql(q{
 		SELECT count(DISTINCT partitions) FILTER (WHERE partitions > 0),
 			   sum(partitions), sum(buffers)
 		FROM pg_sweep_nodes}),
@@ -100,7 +100,7 @@ sub check_partitions
 
 	# They work, whatever auto decides
 	switch_to($node, 'partitioned');
-	is( sql(q{
+	is(sql(q{
 		CREATE TABLE t AS SELECT i, repeat('x', 900) AS pad FROM generate_series(1, 3000) i;
 		SELECT count(*), sum(length(pad)) FROM t;
 		DROP TABLE t}),
@@ -133,7 +133,7 @@ configure(shared_buffers => 2048, 'pg_sweep.numa_debug_nodes' => 4);
 for my $case ([ 0, 0 ], [ 3, 3 ], [ 4, 0 ], [ 63, 3 ])
 {
 	my ($asked, $got) = @$case;
-	is( sql(qq{
+	is(sql(qq{
 		SET pg_sweep.numa_debug_node = $asked;
 		CREATE TEMP TABLE t AS SELECT repeat('x', 900) FROM generate_series(1, 3000) i;
 		CREATE TABLE u AS SELECT repeat('x', 900) FROM generate_series(1, 3000) i;

@@ -17,9 +17,7 @@ use Test::More;
 
 my $small = 512;
 my $large = 4096;
-my $node = sweep_node(
-	'main',
-	conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_preload_libraries = 'pg_sweep,pg_prewarm'
 pg_prewarm.autoprewarm = on
 pg_prewarm.autoprewarm_interval = 0
@@ -73,7 +71,7 @@ for my $strategy (@strategies)
 	#
 	my $loaded = start_and_load($strategy, $small);
 
-	is( sql("SELECT sum(evictions) FROM pg_stat_io WHERE backend_type = 'background worker' AND object = 'relation'"
+	is(sql("SELECT sum(evictions) FROM pg_stat_io WHERE backend_type = 'background worker' AND object = 'relation'"
 		),
 		0,
 		"$strategy: autoprewarm has evicted nothing");
@@ -96,7 +94,7 @@ for my $strategy (@strategies)
 		0, "$strategy: nothing evicted where there is room");
 
 	is($loaded, $blocks, "$strategy: $loaded of $blocks were loaded where there is room");
-	is( sql(q{
+	is(sql(q{
 SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
  WHERE relname LIKE 'churn%' AND relforknumber = 0}),
 		sql(q{SELECT sum(pg_relation_size(oid) / 8192) FROM pg_class WHERE relname LIKE 'churn%'}),

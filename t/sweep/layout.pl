@@ -36,8 +36,7 @@ is($found{cases}, $cases, "in $cases layouts");
 cmp_ok($found{$_}, '>', $cases / 1000, "exercised: $_ ($found{$_})") for @columns[ 2 .. $#columns ];
 
 # A mutant that needs more cases than these would be found by luck only
-my %caught = map { split /\|/, $_, 2 } split /\n/, sql(
-	qq{
+my %caught = map { split /\|/, $_, 2 } split /\n/, sql(qq{
 	SELECT code, coalesce(violation, '')
 	FROM test_sweep_layout_codes() AS code, test_sweep_layout($seed, 20000, code)});
 is(delete $caught{pg_sweep}, '', 'the same cases find nothing in the real code');

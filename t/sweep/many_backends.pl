@@ -15,9 +15,7 @@ use SweepTest;
 use Test::More;
 
 my $clients = 300;
-my $node = sweep_node(
-	'main',
-	conf => qq{
+my $node = sweep_node('main', conf => qq{
 max_connections = 2000
 shared_buffers = 2MB
 pg_sweep.strategy = batched

@@ -14,9 +14,7 @@ use SweepTest;
 use Test::More;
 
 # The leader only waits: workers read everything
-my $node = sweep_node(
-	'main',
-	conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = 8MB
 max_worker_processes = 8
 max_parallel_workers = 8
@@ -159,8 +157,7 @@ my $wrong = 0;
 
 for (1 .. 8)
 {
-	my $result = sql(
-		qq{
+	my $result = sql(qq{
 $query;
 CREATE TABLE whole AS SELECT * FROM part;
 CREATE INDEX whole_i ON whole (i);

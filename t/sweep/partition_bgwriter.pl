@@ -13,8 +13,7 @@ use SweepTest;
 use Test::More;
 
 my $budget = 20;
-my $node = sweep_node(
-	'main', conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = 16MB
 pg_sweep.strategy = partitioned
 pg_sweep.numa_debug_nodes = 4
@@ -103,7 +102,7 @@ is(scalar(grep { $before[$_] - $after[$_] > $clean / 40 } 0 .. 7),
 configure("bgwriter_lru_maxpages = 1000");
 sql('SELECT measure_sweep_exact(1000, 0)');
 bgwriter_cycle($node) for 1 .. 2;
-is( sql(q{
+is(sql(q{
 	SELECT count(*) FROM pg_sweep_partitions JOIN pg_buffercache
 	ON (bufferid - 1 - first_buffer - (hand - first_buffer) + num_buffers) % num_buffers < 64
 	   AND bufferid - 1 BETWEEN first_buffer AND first_buffer + num_buffers - 1

@@ -13,8 +13,7 @@ use SweepTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $node = sweep_node(
-	'main', conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = 16MB
 pg_sweep.strategy = partitioned
 pg_sweep.numa_debug_nodes = 4
@@ -101,7 +100,7 @@ sub fast_sums
 is(sql(q{SELECT count(*) FROM pg_available_extensions WHERE name LIKE 'pg\_sweep'}),
 	1, 'something has allocated');
 sql('CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep');
-is( sql('SELECT count(*) FROM pg_sweep_partitions WHERE life_expectancy IS NOT NULL'),
+is(sql('SELECT count(*) FROM pg_sweep_partitions WHERE life_expectancy IS NOT NULL'),
 	0, 'nothing can be said about pages before one is evicted');
 churn_setup($node);
 churn($node);
@@ -189,11 +188,11 @@ check_sums('a reset at rest', 0);
 sql('SELECT measure_sweep_exact(1000, 0)');
 switch_to($node, 'batched');
 my $before = fast_sums();
-is( sql('DO $$ BEGIN PERFORM measure_sweep_exact(100000, 0); END $$; SELECT node, home, strategy FROM pg_sweep_backends WHERE pid = pg_backend_pid()'),
+is(sql('DO $$ BEGIN PERFORM measure_sweep_exact(100000, 0); END $$; SELECT node, home, strategy FROM pg_sweep_backends WHERE pid = pg_backend_pid()'),
 	'||batched', 'a backend that allocates by another strategy has no home');
 is(fast_sums(), $before, 'what other strategies allocate is not counted in partitions');
 switch_to($node, 'partitioned');
-is( sql(q{SET pg_sweep.numa_debug_node = 3; DO $$ BEGIN PERFORM measure_sweep_exact(1000, 0); END $$;
+is(sql(q{SET pg_sweep.numa_debug_node = 3; DO $$ BEGIN PERFORM measure_sweep_exact(1000, 0); END $$;
 		SELECT b.node, p.node, strategy FROM pg_sweep_backends b JOIN pg_sweep_partitions p ON partition = home
 		WHERE pid = pg_backend_pid()}),
 	'3|3|partitioned', 'a backend of a node is at home there');
@@ -206,7 +205,7 @@ $node->restart;
 churn($node);
 $load = alloc_load('steady', '--client' => 1, '--rate' => 20, '--time' => 4);
 is(wait_for_background($load, 60), 0, 'a steady load');
-is( sql(q{
+is(sql(q{
 	SELECT count(*) FROM (
 		SELECT life_expectancy,
 			   num_buffers * (clock_timestamp() - pg_postmaster_start_time()) / evictions AS expected
@@ -229,10 +228,10 @@ kill('KILL', $victim) or die "could not kill $victim: $!";
 isnt(wait_for_background($load, 60), 0, 'the load ends when a backend is killed');
 ok(wait_until_back($node), 'the server comes back');
 like(slurp_file($node->logfile, $offset), qr/redo is not required|redo starts at/, 'by crash recovery');
-is( sql('SELECT strategy, partitions, set_by FROM pg_sweep_status'),
+is(sql('SELECT strategy, partitions, set_by FROM pg_sweep_status'),
 	'partitioned|8|start', 'with its partitions');
 cmp_ok((split /\|/, fast_sums())[0], '<', 5000, 'which count from zero');
-is( sql('SELECT count(*) FROM pg_sweep_flows WHERE from_partition <> to_partition'),
+is(sql('SELECT count(*) FROM pg_sweep_flows WHERE from_partition <> to_partition'),
 	0, 'and which serve their own requests');
 churn($node);
 check_counts_agree($node, 'crash');

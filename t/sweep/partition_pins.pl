@@ -13,8 +13,7 @@ use SweepTest;
 use Test::More;
 
 my $buffers = 256;
-my $node = sweep_node(
-	'main', conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
 max_connections = 20
 pg_sweep.strategy = partitioned
@@ -105,7 +104,7 @@ for my $numa_node (0, 2)
 	my $by = served();
 	ok(index($far, $by) >= 0, "the other socket serves it: $by of $far");
 }
-is( sql(q{
+is(sql(q{
 		SELECT sum(redirected_in) = sum(redirected_out),
 			   sum(redirected_out) FILTER (WHERE node = 2) >= 1000,
 			   sum(redirected_in) FILTER (WHERE node < 2) >= 1000,

@@ -12,8 +12,7 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
-my $node = sweep_node(
-	'main', conf => qq{
+my $node = sweep_node('main', conf => qq{
 # so large that partitions are nearly equal; hardly any of it is touched
 shared_buffers = 256MB
 pg_sweep.strategy = partitioned
@@ -49,13 +48,13 @@ sub check_rows
 {
 	my ($title) = @_;
 
-	is( sql(q{
+	is(sql(q{
 		SELECT string_agg(from_partition::text, ' ' ORDER BY from_partition)
 		FROM (SELECT from_partition FROM pg_sweep_flows
 			  GROUP BY from_partition HAVING sum(weight) = 1 AND min(weight) > 0) AS f}),
 		sql(q{SELECT string_agg(partition::text, ' ' ORDER BY partition) FROM pg_sweep_partitions}),
 		"$title: all weights are above zero, and each partition's are 1 together");
-	is( sql(q{
+	is(sql(q{
 		SELECT count(*) FROM pg_sweep_flows AS f
 		JOIN pg_sweep_partitions AS a ON a.partition = from_partition
 		JOIN pg_sweep_partitions AS b ON b.partition = to_partition
@@ -63,7 +62,7 @@ sub check_rows
 		   OR distance <> CASE WHEN from_node = to_node THEN 10
 							   WHEN from_node / 2 = to_node / 2 THEN 12 ELSE 21 END}),
 		0, "$title: nodes and distances are right");
-	is( sql(q{
+	is(sql(q{
 		SELECT count(*) FROM (
 			SELECT from_partition <> to_partition AS away, distance,
 				   lag(from_partition <> to_partition) OVER row AS away_before,
@@ -204,7 +203,7 @@ $session->query_safe('SELECT measure_sweep_exact(1000, 0)');	# uses up former le
 sql('SELECT pg_sweep_reset_stats()');
 load(150, 50) for 1 .. 2;
 ok(is_identity(), 'and no other is made');
-is( sql(q{
+is(sql(q{
 	SELECT sum(redirected_out), sum(redirected_in),
 		   bool_and(allocations = requests), min(allocations) FILTER (WHERE partition = 0) > 290000
 	FROM pg_sweep_partitions}),

@@ -17,8 +17,7 @@ my $tables = 9;
 my $buffers = 4096;
 my $pages = int($buffers * 0.9 / $tables);
 
-my $node = sweep_node(
-	'main', conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
 pg_sweep.numa_debug_nodes = 4
 pg_sweep.partitions = 8
@@ -39,7 +38,7 @@ sql(join '',
 		  . "INSERT INTO pages_$_ SELECT i, repeat('x', 7000) FROM generate_series(1, $pages) i;\n"
 	} 1 .. $tables);
 sql('VACUUM (FREEZE, ANALYZE)');
-is( sql(q{SELECT sum(relpages) FROM pg_class WHERE relname LIKE 'pages\_%'}),
+is(sql(q{SELECT sum(relpages) FROM pg_class WHERE relname LIKE 'pages\_%'}),
 	$pages * $tables, 'the tables are nine tenths of the pool');
 
 # Read all tables; returns the number of pages that were in the pool

@@ -20,9 +20,7 @@ use Test::More;
 # leaves each a batch of some size.
 my $buffers = 512;
 my $pages = 700;
-my $node = sweep_node(
-	'main',
-	conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
 pg_sweep.batch_size = 64
 fsync = off

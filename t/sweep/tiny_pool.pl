@@ -15,9 +15,7 @@ use SweepTest;
 use Test::More;
 
 my $buffers = 16;
-my $node = sweep_node(
-	'main',
-	conf => qq{
+my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
 max_connections = 20
 # with wal_level = minimal, core pins up to 32 buffers at once when it logs a new
@@ -55,8 +53,7 @@ for my $strategy (strategies($node))
 	switch_to($node, $strategy);
 	my $before = counter($node, $strategy, 'allocations');
 
-	my $result = sql(
-		q{
+	my $result = sql(q{
 CREATE TABLE parent (id int PRIMARY KEY, name text);
 CREATE TABLE child (id int, parent_id int REFERENCES parent, PRIMARY KEY (id));
 INSERT INTO parent SELECT i, 'parent ' || i FROM generate_series(1, 500) i;

@@ -16,8 +16,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $nodes = vm_nodes();
-my $server = numa_server(
-	'main', conf => q{
+my $server = numa_server('main', conf => q{
 pg_sweep.strategy = partitioned
 pg_sweep.numa_placement = partition
 bgwriter_delay = 200ms
@@ -81,8 +80,7 @@ sub worst_imbalance
 
 	$server->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
 	wait_cycles($cycles);
-	return $server->safe_psql(
-		'postgres', q{
+	return $server->safe_psql('postgres', q{
 SELECT round(max(abs(allocations / sum_a / (num_buffers::numeric / sum_n) - 1)) * 100, 2)
   FROM (SELECT allocations, num_buffers, sum(allocations) OVER () AS sum_a,
                sum(num_buffers) OVER () AS sum_n
@@ -176,8 +174,7 @@ cmp_ok($local, '>=', 95, "even: $local % of the allocations are local");
 note_table('TABLE pg_sweep_nodes');
 note_table('TABLE pg_sweep_flows');
 note("even: imbalance $imbalance %");
-is( $server->safe_psql(
-		'postgres', q{
+is( $server->safe_psql('postgres', q{
 SELECT count(DISTINCT node) FROM pg_sweep_backends WHERE allocations > 1000}),
 	$nodes,
 	'even: pg_sweep_backends shows each where it is');

@@ -69,8 +69,7 @@ for my $strategy (strategies($server))
 check_balances($server, 'after the load');
 
 # The nodes of the pool's pages, from the kernel
-my %pages = map { split /\|/ } split /\n/, $server->safe_psql(
-	'postgres', q{
+my %pages = map { split /\|/ } split /\n/, $server->safe_psql('postgres', q{
 SELECT numa_node, count(*) FROM pg_buffercache_numa GROUP BY 1});
 note("pages of node $_: $pages{$_}") for sort keys %pages;
 is_deeply([ grep { $_ !~ /^\d+$/ || $_ >= $nodes } keys %pages ],
