@@ -1,13 +1,13 @@
 --
--- Waiting for LWLocks: its SQL surface, who may use it, policies of tranches.
+-- Waiting for LWLocks: SQL surface, privileges, policies of tranches.
 --
 -- Runs against any server that has pg_sweep preloaded, with any settings and
--- whatever else it is doing, and leaves it with the policies that it found.
+-- any other load, and leaves it with the policies that it found.
 --
 CREATE EXTENSION pg_sweep;
 SELECT lwlock_policy AS original FROM pg_sweep_status \gset
 
--- The tranches' own
+-- Policies of single tranches
 CREATE TABLE put_back AS
 SELECT policy, tranche
 FROM pg_sweep_lwlock_policies WHERE own AND tranche <> 'extension';
@@ -33,7 +33,7 @@ SELECT pg_sweep_set_lwlock_policy('lockless');
 SELECT pg_sweep_set_lwlock_policy('lockless_spin');
 SELECT lwlock_policy, lwlock_policy_configured = current_setting('pg_sweep.lwlock_policy') AS configured
 FROM pg_sweep_status;
--- what is active already
+-- the active one
 SELECT pg_sweep_set_lwlock_policy('lockless_spin');
 -- any case; the answer is the name as it is written
 SELECT pg_sweep_set_lwlock_policy('SPIN');
@@ -47,7 +47,7 @@ SELECT pg_sweep_set_lwlock_policy('spin');
 ROLLBACK;
 SELECT lwlock_policy FROM pg_sweep_status;
 SELECT pg_sweep_set_lwlock_policy('stock');
--- NULL is nothing, and changes nothing
+-- NULL changes nothing
 SELECT pg_sweep_set_lwlock_policy(NULL) IS NULL AS is_null;
 SELECT pg_sweep_set_lwlock_policy(NULL, 'WALWrite') IS NULL AS is_null;
 SELECT lwlock_policy FROM pg_sweep_status;
@@ -64,19 +64,19 @@ WHERE tranche = 'ProcArray' OR tranche IS NULL ORDER BY tranche COLLATE "C";
 SELECT tranche, policy FROM pg_sweep_lwlock_policies
 WHERE tranche IN ('WALWrite', 'XidGen', 'BufferContent', 'BufferMapping', 'LockManager', 'pg_sweep')
 ORDER BY tranche COLLATE "C";
--- those of wait events; one row each
+-- those of wait events; one row per name
 SELECT name AS missing FROM pg_wait_events WHERE type = 'LWLock'
 EXCEPT SELECT tranche FROM pg_sweep_lwlock_policies;
 SELECT tranche FROM pg_sweep_lwlock_policies GROUP BY tranche HAVING count(*) > 1;
--- the default does not touch them
+-- a new default leaves them alone
 SELECT pg_sweep_set_lwlock_policy('lockless_spin');
 SELECT tranche, policy, own FROM pg_sweep_lwlock_policies
 WHERE tranche IN ('WALWrite', 'BufferContent', 'ProcArray') OR tranche IS NULL ORDER BY tranche COLLATE "C";
--- one of its own may be the same as the default
+-- a tranche may have the default's policy as its own
 SELECT pg_sweep_set_lwlock_policy('lockless_spin', 'WALWrite');
 SELECT pg_sweep_set_lwlock_policy('lockless_spin', 'WALWrite');
 SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'WALWrite';
--- away with them
+-- remove them
 SELECT pg_sweep_set_lwlock_policy('Default', 'WALWrite');
 SELECT pg_sweep_set_lwlock_policy('default', 'BufferContent');
 SELECT pg_sweep_set_lwlock_policy('default', 'BufferContent');
@@ -98,7 +98,7 @@ SELECT pg_sweep_set_lwlock_policy('spin', 'nothing');
 \echo :LAST_ERROR_SQLSTATE
 SELECT pg_sweep_set_lwlock_policy('spin', '');
 SELECT pg_sweep_set_lwlock_policy('spin', 'walwrite');
--- what core calls those that it has no name of is not a name
+-- core's word for tranches without a name is not a name
 SELECT pg_sweep_set_lwlock_policy('spin', 'extension');
 SELECT lwlock_policy FROM pg_sweep_status;
 SELECT count(*) AS own FROM pg_sweep_lwlock_policies WHERE own AND tranche <> 'extension';
@@ -119,7 +119,7 @@ SHOW pg_sweep.lwlock_track_waits;
 RESET pg_sweep.lwlock_track_waits;
 
 --
--- Who may do what
+-- Privileges
 --
 CREATE ROLE regress_sweep_user;
 CREATE ROLE regress_sweep_monitor IN ROLE pg_monitor;
@@ -144,7 +144,7 @@ REVOKE EXECUTE ON FUNCTION pg_sweep_set_lwlock_policy(text, text) FROM regress_s
 DROP ROLE regress_sweep_user, regress_sweep_monitor;
 
 --
--- Counters, whatever the server is doing
+-- Counters, under any load
 --
 SELECT bool_and(mode IN ('exclusive', 'shared', 'wait until free')) IS NOT FALSE AS modes,
        bool_and(policy IN ('stock', 'spin', 'lockless', 'lockless_spin')) IS NOT FALSE AS policies,
@@ -160,7 +160,7 @@ WHERE contended + spun + queued + slept + spurious_wakeups + overtaken + handed_
   AND 0 = ALL (histogram);
 
 --
--- Away with it
+-- Drop it
 --
 DO $$
 BEGIN

@@ -1,8 +1,8 @@
 --
--- Pins: the view, who may read it, and this session's own row.
+-- Pins: the view, its privileges, and this session's own row.
 --
 -- Runs against any server that has pg_sweep preloaded, with any settings and
--- whatever else it is doing.
+-- any other load.
 --
 CREATE EXTENSION pg_sweep;
 
@@ -13,7 +13,7 @@ RESET ROLE;
 DROP ROLE regress_sweep_monitor;
 
 --
--- All rows, whatever the server is doing
+-- All rows, under any load
 --
 SELECT count(*) = count(DISTINCT pid) AS "different rows",
        bool_and(backend_type IS NOT NULL) AS types,
@@ -21,13 +21,13 @@ SELECT count(*) = count(DISTINCT pid) AS "different rows",
 FROM pg_sweep_pins;
 
 --
--- One's own
+-- This session's row
 --
 CREATE VIEW mine AS SELECT * FROM pg_sweep_pins WHERE pid = pg_backend_pid();
 SELECT backend_type, buffers_pinned FROM mine;
 
 -- one row per page, and cursors that hold the page that they have come to; by TID scans,
--- as a sequential scan has pages ahead of that pinned, too
+-- as a sequential scan pins pages ahead, too
 SET enable_tidscan = on;
 SET enable_seqscan = off;
 CREATE TABLE pin_pages (i int, pad text) WITH (fillfactor = 10, autovacuum_enabled = off);
@@ -50,7 +50,7 @@ DECLARE c CURSOR FOR SELECT i FROM pin_pages WHERE ctid = '(0,1)';
 SELECT buffers_pinned FROM mine;
 FETCH 1 FROM c;
 SELECT buffers_pinned FROM mine;
--- the same page again is no other buffer
+-- a second pin of the same page is not another buffer
 SELECT hold(0, 0);
 SELECT buffers_pinned FROM mine;
 CLOSE c;
@@ -67,11 +67,11 @@ SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
 COMMIT;
 SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
 
--- a reset does not touch what is not counted from there
+-- a reset leaves it alone
 SELECT pg_sweep_reset_stats() IS NOT NULL AS reset;
 SELECT buffers_pinned, most_pinned >= 12 AS most_pinned FROM mine;
 
--- temporary tables' pages are in no shared buffer
+-- pages of temporary tables are not in shared buffers
 CREATE TEMP TABLE temp_pages (i int);
 INSERT INTO temp_pages VALUES (1);
 BEGIN;

@@ -1,6 +1,5 @@
 --
--- pg_sweep.strategy and pg_sweep.batch_size: a reload applies what has changed,
--- and only that.
+-- pg_sweep.strategy and pg_sweep.batch_size: a reload applies changed values only.
 --
 -- Needs ALTER SYSTEM; what was set by it before is put back at the end. Cannot
 -- work where the parameters are set on the server's command line.
@@ -8,7 +7,7 @@
 CREATE EXTENSION pg_sweep;
 SELECT strategy AS original FROM pg_sweep_status \gset
 
--- Statements that put back what postgresql.auto.conf says now
+-- Statements that restore what postgresql.auto.conf says now
 CREATE TABLE put_back AS
 SELECT CASE WHEN f.setting IS NULL THEN format('ALTER SYSTEM RESET %s', n.name)
             ELSE format('ALTER SYSTEM SET %s = %L', n.name, f.setting) END AS statement
@@ -17,7 +16,7 @@ LEFT JOIN LATERAL (SELECT setting FROM pg_file_settings
                    WHERE name = n.name AND sourcefile LIKE '%/postgresql.auto.conf'
                    ORDER BY seqno DESC LIMIT 1) AS f ON true;
 
--- The background writer applies it; wait until it has
+-- Wait until the background writer has applied it
 CREATE FUNCTION wait_for(condition text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
     met bool;
@@ -32,7 +31,7 @@ BEGIN
     RETURN false;
 END $$;
 
--- Start from a known state, whatever the server had
+-- Start from a known state
 ALTER SYSTEM SET pg_sweep.strategy = 'stock';
 ALTER SYSTEM SET pg_sweep.batch_size = 5;
 SELECT pg_reload_conf();
@@ -57,7 +56,7 @@ SELECT pg_reload_conf();
 SELECT wait_for('batch_size_configured = 6');
 SELECT strategy, configured, set_by FROM pg_sweep_status;
 
--- Nor does one that changes the parameter to what is active already
+-- Nor does a reload that changes the parameter to the active value
 SELECT generation FROM pg_sweep_status \gset before_
 ALTER SYSTEM SET pg_sweep.strategy = 'stock';
 SELECT pg_reload_conf();
@@ -71,7 +70,7 @@ SELECT wait_for($$configured = 'batched'$$);
 SELECT strategy, configured, set_by, set_by_role, generation - :before_generation AS switches
 FROM pg_sweep_status;
 
--- A value that cannot be is refused, and nothing changes
+-- An invalid value is refused, and nothing changes
 ALTER SYSTEM SET pg_sweep.strategy = 'none';
 SELECT strategy, configured FROM pg_sweep_status;
 

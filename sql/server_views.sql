@@ -2,7 +2,7 @@
 -- pg_sweep: what belongs to it, who may use it, and what its views tell.
 --
 -- Runs against any server that has pg_sweep preloaded, with any settings and
--- whatever else it is doing, and leaves it with the strategy that it found.
+-- any other load, and leaves it with the strategy that it found.
 --
 CREATE EXTENSION pg_sweep;
 SELECT strategy AS original FROM pg_sweep_status \gset
@@ -42,8 +42,7 @@ FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass 
 WHERE e.extname = 'pg_sweep' AND d.deptype = 'e'
   AND d.classid NOT IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass);
 
--- All that users call and read has a comment; columns that the others explain
--- have none
+-- Everything that users call and read has a comment, but for columns that others explain
 SELECT p.proname FROM pg_proc p
 WHERE p.proname IN ('pg_sweep_set_strategy', 'pg_sweep_set_lwlock_policy', 'pg_sweep_reset_stats')
   AND obj_description(p.oid, 'pg_proc') IS NULL;
@@ -120,7 +119,7 @@ SELECT pg_sweep_set_strategy('stock');
 SELECT strategy, set_by, set_by_role = :'me' AS by_me FROM pg_sweep_status;
 SELECT generation, active_since FROM pg_sweep_status \gset before_
 
--- the one that is active already: nothing changes
+-- the active one: nothing changes
 SELECT pg_sweep_set_strategy('stock');
 SELECT generation - :before_generation AS switches, active_since = :'before_active_since' AS since_before
 FROM pg_sweep_status;
@@ -138,7 +137,7 @@ ROLLBACK;
 SELECT strategy FROM pg_sweep_status;
 SELECT strategy, active FROM pg_sweep_strategies ORDER BY strategy;
 
--- "auto" is whichever suits the machine, with a reason; a name needs none
+-- "auto" chooses by the machine and gives a reason; a name needs none
 SELECT pg_sweep_set_strategy('AUTO');
 SELECT strategy IN ('batched', 'partitioned') AS strategy, reason LIKE strategy || ': %' AS reason
 FROM pg_sweep_status;
@@ -147,10 +146,10 @@ SELECT strategy, reason FROM pg_sweep_status;
 SELECT pg_sweep_set_strategy('batched');
 SELECT strategy, reason FROM pg_sweep_status;
 
--- NULL is nothing, and changes nothing
+-- NULL changes nothing
 SELECT pg_sweep_set_strategy(NULL) IS NULL AS is_null;
 
--- what is not a strategy
+-- no strategy
 SELECT pg_sweep_set_strategy('clock');
 \echo :LAST_ERROR_SQLSTATE
 SELECT pg_sweep_set_strategy('');
@@ -358,7 +357,7 @@ SELECT wait_for_allocations(:before_buffers_alloc + 1000) AS "1000 more allocati
 SELECT stats_reset = :'before_stats_reset' AS "not reset" FROM pg_stat_bgwriter;
 
 --
--- Away with it
+-- Drop it
 --
 DROP FUNCTION wait_for_allocations, not_accounted;
 DROP VIEW me;
