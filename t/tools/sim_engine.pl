@@ -99,7 +99,7 @@ my ($version) = run_command([ $sim, '--version' ]);
 my %played = $version =~ /^extension (\S+) (\w+)$/mg;
 is(scalar(grep { !$played{$_} } qw(sweep/strategy_batched.c sweep/strategy_partitioned.c sweep/partitions.c
 	  sweep/balance.c sweep/transport.c sweep/plan.c sweep/walk.c sweep/lease.h sweep/hand.h
-	  sweep/victim.h slot.c shmem.c pg_sweep.h)), 0, 'the strategies are among what is played');
+	  sweep/victim.h sweep/slots.c sweep/shmem.c sweep/sweep.h slot.c)), 0, 'the strategies are among what is played');
 is(join(' ', grep { Digest::SHA->new(256)->addfile("$top/extension/$_")->hexdigest ne $played{$_} } sort keys %played),
 	'', 'what is played are the files of extension/, to the byte');
 my ($ifdefs) = run_command([ 'grep', '-rlE', '\b(SIM_[A-Z]+|sim_[a-z]+)\b', "$top/extension" ]);
