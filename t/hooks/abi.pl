@@ -61,7 +61,7 @@ is_deeply([ sort grep { !exists $after{$_} } keys %before ], [], 'none of them i
 is_deeply([ grep { exists $after{$_} && $after{$_} ne $before{$_} } sort keys %before ],
 	[], 'none has become something else');
 is_deeply([ sort grep { !exists $before{$_} } keys %after ], [ sort keys %additions ],
-	'what is new is what the patches say: ' . join(', ', sort keys %additions));
+	'the new symbols are those of the patches: ' . join(', ', sort keys %additions));
 
 # ---- installed headers ----
 
@@ -240,7 +240,7 @@ is($node->safe_psql('postgres', "SELECT abi_embed_reported($_)"),
 	join(' ', $done / 2 * $reports, $done / 2 * $reports, $done * $reports),
 	"abi_embed's statistics are there again, entry $_")
   foreach (0, 1);
-is($node->safe_psql('postgres', "SELECT abi_embed_worked('shmem')"), '0 0', 'and what was in shared memory is new');
+is($node->safe_psql('postgres', "SELECT abi_embed_worked('shmem')"), '0 0', 'and shared memory is new');
 $node->stop;
 
 # ---- libabigail compares every type that an exported function takes ----
@@ -295,7 +295,7 @@ SKIP:
 	$types =~ s/^'(?:struct|union) \w+ at \S+' changed:\n(?:  type size hasn't changed\n  there are data member changes:|  details were reported earlier)\n//mg;
 	is($types =~ s/^\s+//r, '', 'and nothing else is said of any type');
 	is_deeply([ sort $out =~ /^\s*\[A\] .* \{(\w+)\}$/mg ],
-		[ sort keys %additions ], 'added is what the patches say');
+		[ sort keys %additions ], 'the additions are those of the patches');
 	note $out;
 }
 

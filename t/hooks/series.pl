@@ -29,7 +29,7 @@ my $newest = 'storage/sweep_hooks.h';
 my @new = ("src/include/$newest", 'src/include/storage/lwlock_queue.h',
 	'src/include/storage/private_refcount.h', 'src/include/storage/ring_flush.h');
 
-# ---- what is in the series ----
+# ---- the patches of the series ----
 
 is_deeply([ sort @series ], [ sort map { basename($_) } glob("$hooks/18/*.patch") ],
 	'the series names every patch of the folder: ' . join(', ', @series));
@@ -180,7 +180,7 @@ is_deeply(
 		sort { $a cmp $b } map { "/$_" }
 		  keys %{ { map { $_ => 1 } map { m{^\+\+\+ b/(\S+)}mg } values %patch } }
 	],
-	'what was changed is what the patches name: ' . join(' ', @touched));
+	'the changed files are those that the patches name: ' . join(' ', @touched));
 is_deeply([ grep { !exists $before->{$_} } @touched ], [ sort map { "/$_" } @new ], 'four new files, no leftovers of patch');
 is($patched->{$_}, digests($bare)->{$_}, "as patch(1) does it: $_") foreach @touched;
 
@@ -316,7 +316,7 @@ like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^MovePrivateRef
 
 # ---- the extension, built for servers that lack patches ----
 
-# What it may miss is what it says with weak references.
+# It refers to hooks weakly: any of them may be missing.
 my @hooks = qw(GetAccessStrategyRing GetBufferReplacement GetPrivateRefCountInfo LWLockWait
   MovePrivateRefCountHead PinBufferToWrite PrivateRefCountHeadSize ProcPlacement RingFlush SetBufferReplacement
   StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
@@ -369,7 +369,7 @@ SKIP:
 	}
 }
 
-# ---- what it must refuse ----
+# ---- refusals ----
 
 sub refused
 {
@@ -420,7 +420,7 @@ foreach my $wrong ([], [ $tree, '--bogus' ], [ $tree, $tree ], [ $tree, '--witho
 {
 	($status, $out, $err) = run_apply(@$wrong);
 	is($status, 2, "wrong usage: apply @{[ map { basename($_) } @$wrong ]}");
-	like($err, qr/^usage: /m, 'is told what is right');
+	like($err, qr/^usage: /m, 'the usage is printed');
 }
 
 remove_tree($work);

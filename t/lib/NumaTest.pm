@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-NumaTest - what the tests in virtual machines with several nodes share
+NumaTest - common parts of the tests in virtual machines with several nodes
 
 =head1 SYNOPSIS
 

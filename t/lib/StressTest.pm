@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-StressTest - what the tests share that kill backends under load
+StressTest - common parts of the tests that kill backends under load
 
 =head1 SYNOPSIS
 
@@ -18,7 +18,7 @@ StressTest - what the tests share that kill backends under load
 =head1 DESCRIPTION
 
 A backend that is killed takes all others with it, and the server restarts by
-crash recovery: what clients and the log may say then, and no more.
+crash recovery.  Only certain messages are permitted then, of clients and in the log.
 
 =cut
 

@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-SweepTest - what the TAP tests of pg_sweep share
+SweepTest - common parts of the TAP tests of pg_sweep
 
 =head1 SYNOPSIS
 

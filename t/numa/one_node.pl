@@ -61,7 +61,7 @@ foreach my $placement ('interleave', 'partition')
 }
 $log = start_with({ numa_placement => 'auto' });
 is($log, '', 'auto: nothing to say');
-is(query($status), 'off|auto||f|1', 'auto: nothing is what was asked for');
+is(query($status), 'off|auto||f|1', 'auto: no placement, as asked for');
 
 # ---- residence ----
 
@@ -193,7 +193,7 @@ SKIP:
 
 	is( query(q{
 SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DISTINCT wanted_node) FROM pg_sweep_numa_residence WHERE what = 'descriptors'}),
-		't|2', 'two nodes: residence tells what is from what should be');
+		't|2', 'two nodes: residence shows the node and the wanted node');
 	$node->stop;
 
 	unlink $calls;
@@ -212,7 +212,7 @@ SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DIST
 	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
 	is_deeply([ map { "$_->[2] $_->[5]" } @mbind ],
 		[ '1 works', '1 works', '1 fails', '0 works', '0 works' ],
-		'refused: what had been done is undone');
+		'refused: the completed calls are reverted');
 	is_deeply([ map { "$_->[0] $_->[1]" } @mbind[ 3, 4 ] ], [ map { "$_->[0] $_->[1]" } @mbind[ 0, 1 ] ], 'refused: all of it');
 	is(query('SELECT count(*) FROM pg_sweep_numa_residence WHERE wanted_node IS NOT NULL'), 0, 'refused: no page is wanted anywhere');
 	$node->stop;

@@ -197,7 +197,7 @@ for my $case (
 	$node->reload;
 	$node->wait_for_log(qr/LOG: .*\Q$parameter\E.*$value|LOG: .*$value.*\Q$parameter\E/, $offset);
 	$node->wait_for_log(qr/LOG: .*contains errors; unaffected changes were applied/, $offset);
-	is(status($column), $expected, "$parameter = $value in the file: the server keeps what it has");
+	is(status($column), $expected, "$parameter = $value in the file: the server keeps its value");
 
 	# As with the parameters of any library, core reads the file before it knows
 	# the permitted values
@@ -217,7 +217,7 @@ for my $case (
 #
 ok(set_and_wait(['pg_sweep.batch_size = 3'], 'batch_size_configured = 3'),
 	'batch_size: a reload is applied');
-is(status('batch_size'), 3, 'batch_size: what is configured is in force');
+is(status('batch_size'), 3, 'batch_size: the configured size is in force');
 {
 	my $query = q{
 SELECT allocations, looked_at, leases FROM pg_sweep_strategies WHERE strategy = 'batched'};
@@ -237,7 +237,7 @@ SELECT allocations, looked_at, leases FROM pg_sweep_strategies WHERE strategy = 
 ok(set_and_wait(['pg_sweep.batch_size = 1024'], 'batch_size_configured = 1024'),
 	'batch_size: the greatest value');
 is(status('batch_size = lease_limit / greatest(backends, 1)'),
-	't', 'batch_size: capped by what all leases may cover');
+	't', 'batch_size: limited by lease_limit');
 is(status('lease_limit'), $limit, 'batch_size: which is an eighth of the pool');
 check_allocates('batched', 'batch_size 1024');
 ok(set_and_wait(['pg_sweep.batch_size = 0'], 'batch_size_configured = 0'),

@@ -57,7 +57,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 $node->start;
 is(sql('CREATE EXTENSION pg_sweep; SELECT state, strategy, set_by, buffers FROM pg_sweep_status'),
-	'ok|batched|start|128', 'initdb: what it made starts, with the strategy');
+	'ok|batched|start|128', 'initdb: the server starts with the strategy');
 check_amcheck($node, 'initdb');
 my @strategies = strategies($node);
 $node->stop;

@@ -53,11 +53,11 @@ my $four = 'partitioned|partitioned: 4 NUMA nodes (emulated)';
 is(auto(), "auto|$four", 'auto with four nodes, and why');
 
 # Once more, by the function and by a reload
-is(sql(q{SELECT pg_sweep_set_strategy('stock')}), 'partitioned', 'what auto chose can be switched from');
+is(sql(q{SELECT pg_sweep_set_strategy('stock')}), 'partitioned', 'the function returns the choice of auto');
 is(auto(), 'auto|stock|', 'a strategy that was named has no reason');
 is(sql(q{SELECT pg_sweep_set_strategy('AUTO')}), 'stock', 'auto can be asked for, in any case');
 is(auto(), "auto|$four", 'and decides once more');
-is(sql(q{SELECT pg_sweep_set_strategy('partitioned')}), 'partitioned', 'what it chose, by name');
+is(sql(q{SELECT pg_sweep_set_strategy('partitioned')}), 'partitioned', 'its choice, by name');
 is(auto(), 'auto|partitioned|', 'has no reason either');
 
 # A reload can change what is configured, and back

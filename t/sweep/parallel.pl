@@ -117,7 +117,7 @@ for my $strategy (strategies($node))
 		0, "$strategy: and are gone");
 
 	# At most one pool was there already
-	cmp_ok($all - $own, '>=', $pages - 1024, "$strategy: what workers allocated has been kept");
+	cmp_ok($all - $own, '>=', $pages - 1024, "$strategy: the counts of workers are kept");
 	cmp_ok($own, '<', $pages / 4, "$strategy: the leader allocated little");
 
 	# The next workers take the slots of the former ones and add to their counts
@@ -125,7 +125,7 @@ for my $strategy (strategies($node))
 	($result, $all, $own) = run_counted($strategy, "$query;\n" x $scans);
 	is($result, join("\n", ($expected) x $scans), "$strategy: the results of $scans more scans");
 	cmp_ok($all - $own, '>=', $scans * ($pages - 1024),
-		"$strategy: what all of the workers allocated has been kept");
+		"$strategy: the counts of all workers are kept");
 
 	#
 	# Index build

@@ -190,7 +190,7 @@ switch_to($node, 'batched');
 my $before = fast_sums();
 is(sql('DO $$ BEGIN PERFORM measure_sweep_exact(100000, 0); END $$; SELECT node, home, strategy FROM pg_sweep_backends WHERE pid = pg_backend_pid()'),
 	'||batched', 'a backend that allocates by another strategy has no home');
-is(fast_sums(), $before, 'what other strategies allocate is not counted in partitions');
+is(fast_sums(), $before, 'allocations by other strategies are not counted in partitions');
 switch_to($node, 'partitioned');
 is(sql(q{SET pg_sweep.numa_debug_node = 3; DO $$ BEGIN PERFORM measure_sweep_exact(1000, 0); END $$;
 		SELECT b.node, p.node, strategy FROM pg_sweep_backends b JOIN pg_sweep_partitions p ON partition = home

@@ -110,7 +110,7 @@ is(sql(q{
 			   sum(redirected_in) FILTER (WHERE node < 2) >= 1000,
 			   sum(local_allocations) FILTER (WHERE node < 2) < 100
 		FROM pg_sweep_partitions}),
-	't|t|t|t', 'what is served elsewhere is counted as sent on, and not as local')
+	't|t|t|t', 'requests served elsewhere are counted as sent on, and not as local')
   or diag(sql('SELECT * FROM pg_sweep_partitions'));
 
 #

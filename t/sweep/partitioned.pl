@@ -179,7 +179,7 @@ sql('SELECT pg_sweep_reset_stats()');
 load(900, 100);
 cmp_ok(unfairness(), '<', 0.1, '900k and 100k: allocations are shared fairly after five cycles: off by '
 	  . unfairness());
-cmp_ok(abs(flow(0, 1) * 900 / 400 - 1), '<', 0.1, 'the plan sends on what is too much: ' . flow(0, 1));
+cmp_ok(abs(flow(0, 1) * 900 / 400 - 1), '<', 0.1, 'the plan sends on the excess: ' . flow(0, 1));
 cmp_ok(sql('SELECT 100.0 * redirected_out / requests FROM pg_sweep_partitions WHERE partition = 1'),
 	'<', 10, 'the partition with fewer requests keeps nearly all of them');
 

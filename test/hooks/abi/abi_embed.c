@@ -43,7 +43,7 @@ typedef struct Counted
 {
 	int64		first;
 	int64		second;
-	pg_atomic_uint64 variable;	/* of LWLockUpdateVar(): what first was last */
+	pg_atomic_uint64 variable;	/* of LWLockUpdateVar(): the last value of first */
 } Counted;
 
 typedef struct Place

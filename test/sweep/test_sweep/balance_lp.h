@@ -55,7 +55,7 @@ typedef struct Lp
 	int			price[2 * LP_MAX];
 
 	/* The result */
-	double		remote;			/* sum of what crosses nodes */
+	double		remote;			/* sum of flows between nodes */
 	double		distance;		/* sum of that times distance */
 	int			pivots;
 } Lp;

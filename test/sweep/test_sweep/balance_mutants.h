@@ -48,7 +48,7 @@ mutant_plan_flows(const BalanceCode *code, const PgSweepBalanceInput *in, PgSwee
 		code->row(&plan, i, &rows[i]);
 }
 
-/* ---- what is even ---- */
+/* ---- even loads ---- */
 
 static bool
 even_within(const PgSweepBalanceInput *in, const double *sizes, double part, double roots)
