@@ -1,11 +1,11 @@
 # Waiting for LWLocks: the server's own lwlock.c and the library's policies,
-# compiled into test/lwlock/threads, where threads play backends: under
-# ThreadSanitizer, and optimized; and in one thread that switches between them at
-# random, which sees most.  Then with mutants, that must fail.
+# compiled into test/lwlock/threads, where threads play backends.  They run under
+# ThreadSanitizer, optimized, and as fibers in one thread that switches between
+# them at random, which finds most.  Mutants must fail.
 #
-# LWLOCK_HARNESS_SECONDS is how long each of the three runs (10), without mutants
-# if LWLOCK_HARNESS_MUTANTS is 0; LWLOCK_HARNESS_SEED is where they begin, and
-# LWLOCK_HARNESS_KINDS which they are.
+# LWLOCK_HARNESS_SECONDS says how long each of the three runs (10),
+# LWLOCK_HARNESS_SEED with which seed they begin, and LWLOCK_HARNESS_KINDS which
+# they are.  LWLOCK_HARNESS_MUTANTS=0 leaves out the mutants.
 
 use strict;
 use warnings FATAL => 'all';
@@ -37,15 +37,10 @@ local $ENV{PG_CONFIG} = $pg_config;
 local $ENV{SOURCE} = $source;
 local $ENV{TSAN_OPTIONS} = 'halt_on_error=0';
 
-# ThreadSanitizer wants its addresses where kernels that randomize much do not
-# leave them.
+# ThreadSanitizer needs addresses that kernels with much randomization use for
+# something else.
 my @setarch =
   run([ 'setarch', '-R', 'true' ], '>', \my $ignored, '2>', \my $ignored_too) ? ('setarch', '-R') : ();
-
-# What must have happened for a run to mean something.  Hand-overs are rare.
-my @wanted = qw(rounds exclusive shared conditional_got conditional_failed or_wait_got or_wait_waited
-  var_free var_changed var_updates var_acknowledged disowned nested policy_switches slept spurious
-  pushed_locked pushed_lockless pushed_front pushed_until_free undone wake_wanted reserved granted);
 
 my %operations;
 for my $kind (split(' ', $ENV{LWLOCK_HARNESS_KINDS} || 'tsan threads fibers'))
@@ -68,9 +63,10 @@ for my $kind (split(' ', $ENV{LWLOCK_HARNESS_KINDS} || 'tsan threads fibers'))
 	  or diag(substr($stderr, 0, 20000));
 
 	my %counts = $stdout =~ /^(\w+)=(\d+)$/mg;
-	$operations{$kind} = $counts{operations} || 0;
-	is(join(' ', grep { !$counts{$_} } @wanted), '', "$kind: everything has happened");
-	note("$kind: " . join(', ', map { "$_ $counts{$_}" } grep { defined $counts{$_} } 'operations', @wanted));
+	$operations{$kind} = $counts{OPERATIONS} || 0;
+	is(join(' ', grep { !$counts{$_} } sort keys %counts), '', "$kind: everything has happened");
+	cmp_ok(scalar keys %counts, '>=', 25, "$kind: and is counted");
+	note("$kind: " . join(', ', map { lc . " $counts{$_}" } sort keys %counts));
 }
 cmp_ok($operations{fibers} || 0, '>', 10000, 'enough operations in random order');
 

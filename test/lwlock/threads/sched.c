@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * sched.c
- *	  Who runs, and semaphores.
+ *	  The scheduler, and semaphores.
  *
  * Two ways to play backends:
  *
- *	threads		as the operating system schedules them, on all CPUs at once, with
- *				random delays at the points; a watchdog looks whether anybody gets
- *				on.
- *	fibers		all in one thread, one at a time: at each point chance decides who
- *				goes on.  A run depends on its seed only, so what has failed fails
- *				again; that all sleep is seen at once; and a switch takes some 20 ns, so many
- *				more interleavings are tried than threads show.  Between two
- *				points nothing happens, and memory is what it looks like: races
- *				and missing barriers are for threads and ThreadSanitizer to find.
+ *	threads		The operating system schedules them, on all CPUs at once, with
+ *				random delays at the points.  A watchdog looks for progress.
+ *	fibers		All are in one thread, one at a time: at each point chance decides
+ *				which goes on.  A run depends on its seed only, so a failure can
+ *				be reproduced.  That all sleep is seen at once.  A switch takes
+ *				some 20 ns, which allows many more interleavings than threads
+ *				show.  But nothing happens between two points, and memory is
+ *				sequentially consistent: threads and ThreadSanitizer find races
+ *				and missing barriers.
  *
  * test/lwlock/threads/sched.c
  *
@@ -81,23 +81,34 @@ harness_fail(const char *fmt,...)
 	_exit(3);
 }
 
-/* xorshift64* */
-uint32
-harness_random(uint32 below)
+static uint32
+xorshift(uint64 *x, uint32 below)
 {
-	uint64	   *x = &HARNESS_ME->random;
-
 	*x ^= *x >> 12;
 	*x ^= *x << 25;
 	*x ^= *x >> 27;
 	return (uint32) (((*x * UINT64CONST(0x2545F4914F6CDD1D)) >> 32) * below >> 32);
 }
 
-static void
-seed_random(int backend)
+uint32
+harness_random(uint32 below)
 {
-	harness_backends[backend].random =
-		(harness_round_seed + backend + 1) * UINT64CONST(0x9E3779B97F4A7C15) | 1;
+	return xorshift(&HARNESS_ME->random, below);
+}
+
+static void
+prepare_run(int n, void (*backend) (void))
+{
+	nbackends = n;
+	run_backend = backend;
+	for (int i = 0; i < n; i++)
+	{
+		harness_backends[i].random =
+			(harness_round_seed + i + 1) * UINT64CONST(0x9E3779B97F4A7C15) | 1;
+		sem_init(&semaphores[i].sem, 0, 0);
+		semaphores[i].value = 0;
+		harness_my_proc[i]->sem = &semaphores[i];
+	}
 }
 
 #ifdef HARNESS_FIBERS
@@ -120,8 +131,8 @@ typedef struct Fiber
 	FiberState	state;
 	uint64		not_before;		/* has lost its CPU until this point */
 	bool		begun;
-	ucontext_t	start;			/* where it begins, */
-	jmp_buf		at;				/* and where it is after that */
+	ucontext_t	start;			/* where it begins */
+	jmp_buf		at;				/* where it is after that */
 	char	   *stack;
 } Fiber;
 
@@ -133,13 +144,10 @@ static uint64 chance;			/* the scheduler's own random state */
 static uint32
 scheduler_random(uint32 below)
 {
-	chance ^= chance >> 12;
-	chance ^= chance << 25;
-	chance ^= chance >> 27;
-	return (uint32) (((chance * UINT64CONST(0x2545F4914F6CDD1D)) >> 32) * below >> 32);
+	return xorshift(&chance, below);
 }
 
-/* The watchdog: nobody has finished an operation for so many points */
+/* The watchdog: points without a finished operation */
 #define MOST_POINTS		UINT64CONST(20000000)
 
 static void
@@ -154,7 +162,7 @@ look_for_livelock(void)
 		since = points;
 	}
 	else if (points - since > MOST_POINTS)
-		harness_fail("nobody gets on: a wake-up is lost, or all wait for each other");
+		harness_fail("no progress: a wake-up is lost, or all wait for each other");
 }
 
 /* Let another fiber run, or the same one */
@@ -189,7 +197,7 @@ switch_fiber(void)
 	{
 		for (int i = 0; i < nbackends; i++)
 			if (fibers[i].state != FIBER_DONE)
-				harness_fail("everybody sleeps: a wake-up is lost");
+				harness_fail("all sleep: a wake-up is lost");
 		_longjmp(all_done, 1);
 	}
 
@@ -211,7 +219,7 @@ harness_point(void)
 	points++;
 	if (scheduler_random(harness_switch_one_in) != 0)
 		return;
-	/* now and then one is gone for long */
+	/* now and then one is off its CPU for long */
 	if (scheduler_random(harness_gone_one_in) == 0)
 		fibers[harness_self].not_before = points + (1 << scheduler_random(14));
 	switch_fiber();
@@ -247,7 +255,7 @@ PGSemaphoreLock(PGSemaphore sema)
 	harness_count(HC_SLEPT);
 	HARNESS_ME->pushed = false;
 
-	/* who is woken need not run at once: let others be quicker */
+	/* a woken process need not run at once: let others be quicker */
 	if (scheduler_random(3) == 0)
 	{
 		fibers[harness_self].not_before = points + scheduler_random(1 << scheduler_random(11));
@@ -324,16 +332,10 @@ harness_run(int n, void (*backend) (void))
 	signal(SIGPROF, look_for_loop);
 	setitimer(ITIMER_PROF, &second, NULL);
 
-	nbackends = n;
-	run_backend = backend;
+	prepare_run(n, backend);
 	chance = harness_round_seed * UINT64CONST(0x9E3779B97F4A7C15) | 1;
 	for (int i = 0; i < n; i++)
-	{
-		seed_random(i);
-		semaphores[i].value = 0;
-		harness_my_proc[i]->sem = &semaphores[i];
 		prepare_fiber(i);
-	}
 	if (_setjmp(all_done) == 0)
 	{
 		harness_self = 0;
@@ -351,7 +353,7 @@ __thread int harness_self = 0;
 
 static pthread_barrier_t start_line;
 
-/* Time runs faster, so that 1 ms, the least handoff_after, comes to pass */
+/* Time runs faster: 1 ms, the least handoff_after, must elapse */
 #define CLOCK_SPEED		50
 
 void
@@ -454,7 +456,7 @@ watchdog(void *arg)
 		if (harness_counted(HC_OPERATIONS) != last)
 			seconds = 0;
 		else if (++seconds >= harness_watchdog_seconds)
-			harness_fail("nobody gets on since %d s: a wake-up is lost", seconds);
+			harness_fail("no progress for %d s: a wake-up is lost", seconds);
 		last = harness_counted(HC_OPERATIONS);
 	}
 	return NULL;
@@ -469,15 +471,8 @@ harness_run(int n, void (*backend) (void))
 	if (dog == 0 && pthread_create(&dog, NULL, watchdog, NULL) != 0)
 		harness_fail("pthread_create: %m");
 
-	nbackends = n;
-	run_backend = backend;
+	prepare_run(n, backend);
 	pthread_barrier_init(&start_line, NULL, n);
-	for (int i = 0; i < n; i++)
-	{
-		seed_random(i);
-		sem_init(&semaphores[i].sem, 0, 0);
-		harness_my_proc[i]->sem = &semaphores[i];
-	}
 	for (int i = 0; i < n; i++)
 		if (pthread_create(&threads[i], NULL, thread_main, (void *) (intptr_t) i) != 0)
 			harness_fail("pthread_create: %m");

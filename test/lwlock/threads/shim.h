@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * shim.h
- *	  Included before each file of the server or the extension (-include), so
- *	  that threads can play backends.
+ *	  Included before each file of the server or the extension (-include): lets
+ *	  threads play backends.
  *
- * Two things are done here: what is global to a process there is an element of
- * an array here (per_backend does the same for static variables), and each atomic
- * operation, barrier and sleep is a point where others may run, and can be
- * looked at.
+ * Globals of a process are elements of arrays here; per_backend does the same for
+ * static variables.  Each atomic operation, barrier and sleep is a point where
+ * others may run, and is observed.
  *
  * test/lwlock/threads/shim.h
  *
@@ -42,9 +41,16 @@ extern PGPROC *harness_my_proc[HARNESS_MAX_BACKENDS];
 #define MyProcNumber			((ProcNumber) harness_self)
 #define InterruptHoldoffCount	(HARNESS_ME->holdoff)
 
+/* A full barrier, which ThreadSanitizer is told about (tsan.c) */
+#ifdef HARNESS_TSAN
+#define harness_full_barrier()	harness_read_barrier()
+#else
+#define harness_full_barrier()	((void) 0)
+#endif
+
 /*
- * Atomic operations.  A point before each is enough for those that keep to the
- * rules; the one after it is for those that do not.
+ * Atomic operations.  For code that keeps to the rules, a point before each is
+ * enough; the one after it is for code that does not.
  */
 static inline bool
 harness_cas(volatile pg_atomic_uint64 *ptr, uint64 *expected, uint64 newval)
@@ -57,60 +63,29 @@ harness_cas(volatile pg_atomic_uint64 *ptr, uint64 *expected, uint64 newval)
 	done = pg_atomic_compare_exchange_u64(ptr, expected, newval);
 	if (done)
 		harness_observe(ptr, old, newval, &mine);
-#ifdef HARNESS_TSAN
-	harness_read_barrier();		/* a full barrier */
-#endif
+	harness_full_barrier();
 	harness_point();
 	return done;
 }
 
-static inline uint64
-harness_fetch_or(volatile pg_atomic_uint64 *ptr, uint64 bits)
-{
-	HarnessLinks mine = harness_links();
-	uint64		old;
-
-	harness_point();
-	old = pg_atomic_fetch_or_u64(ptr, bits);
-	harness_observe(ptr, old, old | bits, &mine);
-#ifdef HARNESS_TSAN
-	harness_read_barrier();
-#endif
-	harness_point();
-	return old;
+#define HARNESS_FETCH(name, type, operator) \
+static inline uint64 \
+harness_fetch_##name(volatile pg_atomic_uint64 *ptr, type operand) \
+{ \
+	HarnessLinks mine = harness_links(); \
+	uint64		old; \
+\
+	harness_point(); \
+	old = pg_atomic_fetch_##name##_u64(ptr, operand); \
+	harness_observe(ptr, old, old operator operand, &mine); \
+	harness_full_barrier(); \
+	harness_point(); \
+	return old; \
 }
 
-static inline uint64
-harness_fetch_and(volatile pg_atomic_uint64 *ptr, uint64 bits)
-{
-	HarnessLinks mine = harness_links();
-	uint64		old;
-
-	harness_point();
-	old = pg_atomic_fetch_and_u64(ptr, bits);
-	harness_observe(ptr, old, old & bits, &mine);
-#ifdef HARNESS_TSAN
-	harness_read_barrier();
-#endif
-	harness_point();
-	return old;
-}
-
-static inline uint64
-harness_fetch_add(volatile pg_atomic_uint64 *ptr, int64 add)
-{
-	HarnessLinks mine = harness_links();
-	uint64		old;
-
-	harness_point();
-	old = pg_atomic_fetch_add_u64(ptr, add);
-	harness_observe(ptr, old, old + add, &mine);
-#ifdef HARNESS_TSAN
-	harness_read_barrier();
-#endif
-	harness_point();
-	return old;
-}
+HARNESS_FETCH(or, uint64, |)
+HARNESS_FETCH(and, uint64, &)
+HARNESS_FETCH(add, int64, +)
 
 static inline uint64
 harness_exchange(volatile pg_atomic_uint64 *ptr, uint64 newval)
@@ -119,9 +94,7 @@ harness_exchange(volatile pg_atomic_uint64 *ptr, uint64 newval)
 
 	harness_point();
 	old = pg_atomic_exchange_u64(ptr, newval);
-#ifdef HARNESS_TSAN
-	harness_read_barrier();
-#endif
+	harness_full_barrier();
 	harness_point();
 	return old;
 }
