@@ -15,7 +15,9 @@ EXTENSION = $(module_name)
 DATA = $(module_name)--1.0.sql
 REGRESS := $(sort $(basename $(notdir $(wildcard $(module_dir)sql/*.sql))))
 
+PG_CPPFLAGS += -I$(module_dir)../../lib
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS) $(addsuffix .o,$(MODULES)): $(wildcard $(module_dir)*.h)
+$(OBJS) $(addsuffix .o,$(MODULES)): $(wildcard $(module_dir)*.h $(module_dir)../../lib/*.h)

@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-LwlockTest - processes that wait for LWLocks, moved step by step
+LwlockTest - servers and processes for the tests of waiting for LWLocks
 
 =head1 SYNOPSIS
 
@@ -14,16 +14,22 @@ LwlockTest - processes that wait for LWLocks, moved step by step
   my $t = LwlockTest->new($node, 4);
   $t->policy('lockless');
   $t->do(0, 'acquire');
-  $t->begin(1, 'acquire');
-  $t->await(1, 'asleep');
+  $t->sleep_over(1, 'acquire');
   $t->do(0, 'release');
-  $t->await(1, 'idle');
+  $t->finish(1);
+
+  my $server = LwlockServer->new;
+  $server->set_policy('spin', 'WALWrite');
+  is($server->value('SELECT ...'), ...);
 
 =head1 DESCRIPTION
 
-What the test module test_lwlock does, as Perl: actors are sessions that do
-one command after the other and keep their locks in between.  Nothing sleeps to
-let something happen: await() looks until it has happened.
+A LwlockTest moves processes step by step, by the test module test_lwlock.  Its
+actors are sessions that execute one command after the other and keep their locks in
+between.  No step relies on time: await() polls until a state is reached.
+
+A LwlockServer is a server ($server->{node}) whose sessions wait under a policy that
+the test chooses.
 
 =cut
 
@@ -39,23 +45,22 @@ use SweepTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(lwlock_node);
+our @EXPORT = qw(lwlock_node @policies);
 
-# A server with the test module behind pg_sweep, or alone with nothing => 1
+our @policies = qw(stock spin lockless lockless_spin);
+
+# A server with the test module after pg_sweep, or alone with nothing => 1
 sub lwlock_node
 {
 	my ($name, %params) = @_;
-	my $nothing = delete $params{nothing};
+	my $libraries = delete $params{nothing} ? 'test_lwlock' : 'pg_sweep, test_lwlock';
 	my $node = sweep_node($name, %params);
 
-	$node->append_conf('postgresql.conf',
-		$nothing
-		? "shared_preload_libraries = 'test_lwlock'"
-		: "shared_preload_libraries = 'pg_sweep, test_lwlock'");
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$libraries'");
 	return $node;
 }
 
-# Actors 0 .. $n - 1 on a server that runs
+# Actors 0 .. $n - 1 on a running server
 sub new
 {
 	my ($class, $node, $n) = @_;
@@ -69,15 +74,14 @@ sub new
 	# the usual timeout for each query, not for all together
 	$self->{control}->set_query_timer_restart();
 
-	# no notice if it is there, which would be an error to query_safe()
+	# a notice would be an error to query_safe()
 	$self->sql('SET client_min_messages = warning');
 	$self->sql('CREATE EXTENSION IF NOT EXISTS test_lwlock');
 	for my $i (0 .. $n - 1)
 	{
 		my $psql = $node->background_psql('postgres');
 
-		$psql->query_until(qr/serving/,
-			"\\echo serving\nSELECT test_lwlock_serve($i);\n");
+		$psql->query_until(qr/serving/, "\\echo serving\nSELECT test_lwlock_serve($i);\n");
 		push @{ $self->{actors} }, $psql;
 		$self->await($i, 'idle');
 	}
@@ -91,7 +95,7 @@ sub sql
 	return $self->{control}->query_safe($query);
 }
 
-# The lock that all is about from now on
+# Choose the lock of all later calls.
 sub use_lock
 {
 	my ($self, $lock) = @_;
@@ -100,13 +104,12 @@ sub use_lock
 	return;
 }
 
-# How who waits from now on is to wait
+# Choose how processes wait from now on.
 sub policy
 {
 	my ($self, $policy) = @_;
 
-	$self->sql(
-		"SELECT pg_sweep_set_lwlock_policy('$policy', 'test_lwlock')");
+	$self->sql("SELECT pg_sweep_set_lwlock_policy('$policy', 'test_lwlock')");
 	return;
 }
 
@@ -115,11 +118,10 @@ sub actor
 	my ($self, $actor, $column) = @_;
 
 	return $self->sql(
-		"SELECT coalesce((SELECT $column FROM test_lwlock_actors() WHERE actor = $actor)::text, 'gone')"
-	);
+		"SELECT coalesce((SELECT $column FROM test_lwlock_actors() WHERE actor = $actor)::text, 'gone')");
 }
 
-# Wait until an actor's state is so; fails and gives up after the usual timeout
+# Wait until an actor is in a state; dies after the usual timeout.
 sub await
 {
 	my ($self, $actor, $state) = @_;
@@ -131,17 +133,15 @@ sub await
 		if (time > $deadline)
 		{
 			diag($self->sql('SELECT * FROM test_lwlock_actors()'));
-			diag($self->sql(
-					"SELECT * FROM test_lwlock_state($self->{lock})"));
-			die "actor $actor is $is, should be $state; from "
-			  . join(' line ', (caller)[ 1, 2 ]);
+			diag($self->state);
+			die "actor $actor is $is, should be $state; from " . join(' line ', (caller)[ 1, 2 ]);
 		}
 		usleep(2000);
 	}
 	return;
 }
 
-# Wait until one of them is idle; returns which
+# Wait until one of them is idle; returns which.
 sub await_any
 {
 	my ($self, @actors) = @_;
@@ -151,28 +151,25 @@ sub await_any
 	while (time < $deadline)
 	{
 		my $idle = $self->sql(
-			"SELECT min(actor) FROM test_lwlock_actors() WHERE actor IN ($list) AND state = 'idle'"
-		);
+			"SELECT min(actor) FROM test_lwlock_actors() WHERE actor IN ($list) AND state = 'idle'");
 		return $idle if $idle ne '';
 		usleep(2000);
 	}
 	die "none of the actors $list becomes idle";
 }
 
-# Have an actor begin something.  $with: mode => , value =>
+# Send a command to an actor.  %with: mode, value
 sub begin
 {
 	my ($self, $actor, $command, %with) = @_;
 	my $mode = $with{mode} // 'exclusive';
 	my $value = $with{value} // 0;
 
-	$self->sql(
-		"SELECT test_lwlock_send($actor, '$command', $self->{lock}, '$mode', $value)"
-	);
+	$self->sql("SELECT test_lwlock_send($actor, '$command', $self->{lock}, '$mode', $value)");
 	return;
 }
 
-# ... and finish it; returns its result
+# ... and wait for its end; returns the result.
 sub do
 {
 	my ($self, $actor, $command, %with) = @_;
@@ -189,7 +186,7 @@ sub finish
 	return $self->actor($actor, 'result');
 }
 
-# ... and come to sleep over it
+# ... and wait until it sleeps.
 sub sleep_over
 {
 	my ($self, $actor, $command, %with) = @_;
@@ -199,7 +196,7 @@ sub sleep_over
 	return;
 }
 
-# ... and come to a point, where it stays until go()
+# ... and wait until it is stopped at a point, where it stays until go().
 sub do_until
 {
 	my ($self, $actor, $point, $command, %with) = @_;
@@ -226,6 +223,19 @@ sub go
 	return;
 }
 
+# Hand the lock from actor to actor: each releases it, and the next one gets it.
+sub pass_on
+{
+	my ($self, @actors) = @_;
+
+	while (@actors)
+	{
+		$self->do(shift @actors, 'release');
+		$self->finish($actors[0]) if @actors;
+	}
+	return;
+}
+
 # holders|flags|waiters
 sub state
 {
@@ -234,7 +244,7 @@ sub state
 	return $self->sql("SELECT * FROM test_lwlock_state($self->{lock})");
 }
 
-# Past all rules
+# Set or clear bits against all rules.
 sub force
 {
 	my ($self, $bit, $value) = @_;
@@ -243,26 +253,14 @@ sub force
 	return;
 }
 
-# These actors, by the order of their last acquisitions
-sub order_of
-{
-	my ($self, @actors) = @_;
-	my %number = map { $_ => $self->actor($_, 'acquired') } @actors;
-
-	return join ' ', sort { $number{$a} <=> $number{$b} } @actors;
-}
-
-# Nobody holds the lock, nobody waits, nobody is busy
+# No process holds the lock, waits for it, or is busy.
 sub is_at_rest
 {
 	my ($self, $title) = @_;
 
 	is($self->state, 'free|release_ok|', "$title: the lock is as at first");
-	is( $self->sql(
-			"SELECT count(*) FROM test_lwlock_actors() WHERE state <> 'idle'"
-		),
-		0,
-		"$title: nobody is left behind");
+	is($self->sql("SELECT count(*) FROM test_lwlock_actors() WHERE state <> 'idle'"),
+		0, "$title: no process is left behind");
 	return;
 }
 
@@ -280,25 +278,19 @@ sub check_order
 	$self->sleep_over(4, 'acquire', mode => 'shared');
 	$self->sleep_over(5, 'acquire', mode => 'shared');
 	$self->sleep_over(6, 'acquire');
-	is($self->state, 'exclusive|release_ok|6e 5s 4s 3e 2s 1e',
-		"$title: the queue");
+	is($self->state, 'exclusive|release_ok|6e 5s 4s 3e 2s 1e', "$title: the queue");
 	$self->do(0, 'release');
 	$self->finish(1);
-	is($self->state, 'exclusive|release_ok|6e 5s 4s 3e 2s',
-		"$title: the first has it, alone");
+	is($self->state, 'exclusive|release_ok|6e 5s 4s 3e 2s', "$title: the first has it, alone");
 	$self->do(1, 'release');
 	$self->finish($_) for 2, 4, 5;
-	is($self->state, 'shared 3|release_ok|6e 3e',
-		"$title: then all that share it");
+	is($self->state, 'shared 3|release_ok|6e 3e', "$title: then all that share it");
 	$self->do($_, 'release') for 2, 4;
-	is($self->state, 'shared 1|release_ok|6e 3e',
-		"$title: nobody is woken while it is shared");
+	is($self->state, 'shared 1|release_ok|6e 3e', "$title: no process is woken while it is shared");
 	$self->do(5, 'release');
 	$self->finish(3);
 	is($self->state, 'exclusive|release_ok|6e', "$title: then one by one");
-	$self->do(3, 'release');
-	$self->finish(6);
-	$self->do(6, 'release');
+	$self->pass_on(3, 6);
 	$self->is_at_rest($title);
 	return;
 }
@@ -318,14 +310,12 @@ sub check_acquire_or_wait
 	is($self->finish($_), 'waited', "$title: $_ has waited") for 3 .. 6;
 	$self->finish(1);
 	is($self->state, 'exclusive|release_ok|2e', "$title: and the first has it");
-	$self->do(1, 'release');
-	$self->finish(2);
-	$self->do(2, 'release');
+	$self->pass_on(1, 2);
 	$self->is_at_rest($title);
 	return;
 }
 
-# End all; after a crash of the server the sessions are gone already
+# End all sessions; after a crash of the server they have ended already.
 sub finish_all
 {
 	my ($self, %params) = @_;
@@ -342,11 +332,76 @@ sub finish_all
 		}
 		else
 		{
-			# which has been running all the time
+			# it has been running all the time
 			$psql->{timeout}->start;
 			$psql->quit;
 		}
 	}
+	return;
+}
+
+package LwlockServer;
+
+use SweepTest;
+
+sub new
+{
+	my ($class) = @_;
+	my $node = sweep_node('main', conf => q{
+shared_buffers = 4MB
+max_connections = 40
+bgwriter_delay = 10ms
+pg_sweep.lwlock_policy = spin
+});
+
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
+	return bless { node => $node, serial => 10 }, $class;
+}
+
+# A session with the whole timeout for each query
+sub session
+{
+	my ($self) = @_;
+	my $session = $self->{node}->background_psql('postgres');
+
+	$session->set_query_timer_restart;
+	return $session;
+}
+
+sub value
+{
+	my ($self, $query) = @_;
+
+	return $self->{node}->safe_psql('postgres', $query);
+}
+
+sub set_policy
+{
+	my ($self, $policy, $tranche) = @_;
+	my $arguments = join ', ', map { "'$_'" } $policy, $tranche // ();
+
+	return $self->value("SELECT pg_sweep_set_lwlock_policy($arguments)");
+}
+
+sub reload_with
+{
+	my ($self, $setting, $condition) = @_;
+
+	$self->value("ALTER SYSTEM SET $setting");
+	$self->{node}->reload;
+	return $self->{node}->poll_query_until('postgres', "SELECT $condition FROM pg_sweep_status");
+}
+
+# Reload with a change of another parameter, which the background writer applies
+# at the same time.
+sub unrelated_reload
+{
+	my ($self) = @_;
+	my $serial = ++$self->{serial};
+
+	$self->reload_with("pg_sweep.batch_size = $serial", "batch_size_configured = $serial")
+	  or die 'the reload was not applied';
 	return;
 }
 

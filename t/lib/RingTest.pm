@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-RingTest - what the tests of eager flush share
+RingTest - rings, their counts and their files for the tests of eager flush
 
 =head1 SYNOPSIS
 
@@ -18,17 +18,16 @@ RingTest - what the tests of eager flush share
 
 =head1 DESCRIPTION
 
-Switching, counts, and what the files of a table really have in them, read
-without the server.
+Switching, counts, and the contents of a table's files, read without the server.
 
-An object is a session with a ring of its own (test/ring/test_ring):
+An object is a session with its own ring (test/ring/test_ring):
 
   my $ring = RingTest->new($node);
   $ring->make_table('t', 100);
   $ring->begin('t', 32);
   $ring->dirty('t', 0, 32, 'logged');
   $ring->next_victims('t', 32, 1);
-  $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'all of them');
+  $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'the whole ring');
   $ring->quit;
 
 =cut
@@ -42,6 +41,7 @@ use Exporter 'import';
 use List::Util qw(max min);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use StressTest;
 use SweepTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -49,17 +49,17 @@ use Time::HiRes qw(time usleep);
 our @EXPORT = qw(
   @ring_columns ring_eager_flush has_ring_flush
   ring_counts ring_delta is_delta
-  relation_file read_blocks page_lsn lsn_number watch_files
+  relation_file read_blocks lsn_number watch_files
   quiet_node psql_in_background check_what_is_left
 );
 
-# All that is counted but the time
+# All counters but the time
 our @ring_columns = qw(
   laps victims eager writes wal_flushes skipped_clean skipped_pinned
   skipped_used skipped_wal skipped_locked skipped_io
 );
 
-# Does the server have the patch?
+# Whether the server has the patch
 sub has_ring_flush
 {
 	my ($node) = @_;
@@ -67,9 +67,9 @@ sub has_ring_flush
 	return $node->safe_psql('postgres', 'SELECT ring_eager_flush IS NOT NULL FROM pg_sweep_status') eq 't';
 }
 
-# A server, started, on which only what a test does writes anything or flushes WAL:
-# no background writer, no checkpoint, and the WAL writer does little until it is
-# stopped.  Skips the test if test/ring/test_ring is not there.
+# A started server on which only the test writes pages or flushes WAL: no background
+# writer, no checkpoint, and a WAL writer that does little.  Skips the test if
+# test/ring/test_ring is missing.
 sub quiet_node
 {
 	my ($conf) = @_;
@@ -111,7 +111,7 @@ sub psql_in_background
 		map { ('--command' => $_) } @queries);
 }
 
-# Stops it: its log, and the checksums of all that it has written
+# Stop the server, and check its log and all checksums.
 sub check_what_is_left
 {
 	my ($node) = @_;
@@ -119,13 +119,11 @@ sub check_what_is_left
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is_deeply([ unexpected_log_lines($node, 0) ], [], 'no error in the log');
 	$node->stop;
-	$node->command_checks_all(
-		[ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
-		0, [qr/Bad checksums:\s+0\n/], [qr/^$/], 'all checksums are right');
+	check_checksums($node);
 	return;
 }
 
-# Switch it on or off for all processes, and wait until new ones have it
+# Switch eager flush for all processes, and wait until new ones have it.
 sub ring_eager_flush
 {
 	my ($node, $value) = @_;
@@ -137,7 +135,7 @@ sub ring_eager_flush
 	return;
 }
 
-# What is counted of a kind of ring, by column
+# The counters of a kind of ring, by column
 sub ring_counts
 {
 	my ($node, $kind) = @_;
@@ -149,7 +147,7 @@ sub ring_counts
 	return \%counts;
 }
 
-# What has been added since, by column
+# What was added since, by column
 sub ring_delta
 {
 	my ($node, $kind, $before) = @_;
@@ -158,7 +156,7 @@ sub ring_delta
 	return { map { $_ => $after->{$_} - $before->{$_} } @ring_columns };
 }
 
-# It is exactly so: what is not named is 0
+# Compare exactly: counters that are not named are 0.
 sub is_delta
 {
 	my ($node, $kind, $before, $expected, $title) = @_;
@@ -179,7 +177,7 @@ sub relation_file
 	return $segment ? "$path.$segment" : $path;
 }
 
-# So many blocks of a file from one on, as they are in it; less at its end
+# The blocks of a file from one on; fewer at its end
 sub read_blocks
 {
 	my ($path, $first, $blocks) = @_;
@@ -216,12 +214,14 @@ sub lsn_number
 	return hex($1) * 2**32 + hex($2);
 }
 
-# For some seconds, and longer on a machine so slow that little has been read by
-# then, read tables' files: a page must not have an LSN beyond what is
-# flushed when it has been read.  Returns what did, and how much was looked at; nearest:
-# by how many bytes of WAL the newest page was older than what is flushed.  check is called
-# for each piece that was read (session, path for the server, first block, blocks)
-# and returns what is wrong.
+# Read the files of tables for some seconds, or longer on a slow machine.  After a
+# page was read, WAL must be flushed up to its LSN.  Returns
+#   early    where this did not hold
+#   pages    the number of pages read
+#   nearest  the least distance in bytes from a newest page to the end of flushed WAL
+#   torn     errors of $check, which is called for each piece that was read, with
+#            session, path for the server, first block, number of blocks
+#   checked  the number of these calls
 sub watch_files
 {
 	my ($node, $seconds, $tables, $check) = @_;
@@ -295,7 +295,7 @@ sub quit
 	return;
 }
 
-# A query that does not fail
+# A query that must succeed
 sub query
 {
 	my ($self, $query) = @_;
@@ -303,7 +303,7 @@ sub query
 	return $self->{session}->query_safe($query);
 }
 
-# What is said on stderr of one that may
+# The stderr of a query that may fail
 sub stderr_of
 {
 	my ($self, $query) = @_;
@@ -317,7 +317,7 @@ sub stderr_of
 	return $stderr;
 }
 
-# Anybody's query
+# A query of another session
 sub sql
 {
 	my ($self, $query) = @_;
@@ -325,7 +325,7 @@ sub sql
 	return $self->{node}->safe_psql('postgres', $query);
 }
 
-# While the WAL writer is stopped, WAL is flushed by who must, and nobody else
+# While the WAL writer is stopped, WAL is flushed only by processes that must.
 sub stop_walwriter
 {
 	my ($self) = @_;
@@ -350,7 +350,7 @@ sub flushed_upto
 	return $self->sql('SELECT pg_current_wal_flush_lsn()');
 }
 
-# All WAL that there is
+# Flush all WAL.
 sub flush_wal
 {
 	my ($self) = @_;
@@ -359,7 +359,7 @@ sub flush_wal
 	return;
 }
 
-# A table of zeros of which nothing is in the pool
+# A table of zeros, no block of which is in the pool
 sub make_table
 {
 	my ($self, $name, $blocks, $kind) = @_;
@@ -374,7 +374,7 @@ SELECT test_ring_extend('$name', $blocks);
 	return;
 }
 
-# Nothing dirty in the whole pool, and nothing of a table in it
+# Clean the whole pool, and evict a table.
 sub clean
 {
 	my ($self, $name) = @_;
@@ -394,8 +394,8 @@ sub make_ring
 	return;
 }
 
-# A new ring, nothing of the table in the pool, and what is written from now on is
-# seen to be.  Not near the end of a WAL segment, at which WAL would be flushed.
+# Begin with a new ring, no block of the table in the pool, and a new version of
+# pages.  The end of a WAL segment, which would flush WAL, must not be near.
 sub begin
 {
 	my ($self, $name, $slots, $kind) = @_;
@@ -410,8 +410,8 @@ SELECT pg_switch_wal()
 	return;
 }
 
-# Make blocks dirty, each in the next slot if it was not in the pool; how:
-# test_ring_write() in test_ring--1.0.sql
+# Make blocks dirty, each in the next slot if it was not in the pool.  $how: see
+# test_ring_write().
 sub dirty
 {
 	my ($self, $name, $first, $blocks, $how) = @_;
@@ -420,7 +420,7 @@ sub dirty
 	return;
 }
 
-# The next victims, for blocks that nobody has read since clean()
+# Use the next victims, for blocks that are not in the pool.
 sub next_victims
 {
 	my ($self, $name, $first, $blocks) = @_;
@@ -430,7 +430,18 @@ sub next_victims
 	return;
 }
 
-# Is a page as the ring's session would have it now?
+# The next victims add exactly these counts to a kind of ring.
+sub is_lap
+{
+	my ($self, $kind, $name, $first, $blocks, $expected, $title) = @_;
+	my $before = ring_counts($self->{node}, $kind);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$self->next_victims($name, $first, $blocks);
+	return is_delta($self->{node}, $kind, $before, $expected, $title);
+}
+
+# Whether a page has the current version
 sub has_filled
 {
 	my ($self, $page, $block) = @_;
@@ -438,7 +449,7 @@ sub has_filled
 	return substr($page, 24) eq pack('Q', ($block << 32) | $self->{version}) x ((8192 - 24) / 8);
 }
 
-# Those of so many blocks of which the file has what has been filled in
+# Blocks, of some from one on, whose current version is in the file
 sub written_blocks
 {
 	my ($self, $name, $first, $blocks) = @_;
@@ -454,7 +465,7 @@ sub dirty_blocks
 	return split /\n/, $self->sql("SELECT block FROM test_ring_buffers('$name') WHERE dirty ORDER BY 1");
 }
 
-# No trace of the lap in any buffer of a table
+# A lap has left no trace in any buffer of a table.
 sub is_quiet
 {
 	my ($self, $name, $title) = @_;
@@ -465,8 +476,8 @@ sub is_quiet
 		'', "$title: no pin, no lock and no I/O is left");
 }
 
-# Written are these blocks and no other of $first to $last, in the pool and in the
-# file; no trace is left
+# Of blocks $first to $last, the expected ones and no others are written, in the pool
+# and in the file, and the lap has left no trace.
 sub is_written
 {
 	my ($self, $name, $first, $last, $expected, $title) = @_;
@@ -474,21 +485,20 @@ sub is_written
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is_deeply([ $self->written_blocks($name, $first, $last - $first + 1) ],
-		$expected, "$title: these blocks are in the file, and right");
+		$expected, "$title: these blocks are in the file");
 	is_deeply(
 		[ grep { $_ >= $first && $_ <= $last } $self->dirty_blocks($name) ],
 		[ grep { !$written{$_} } $first .. $last ],
-		"$title: the others are dirty still");
+		"$title: the others are still dirty");
 	$self->is_quiet($name, $title);
 	return;
 }
 
-# What pg_stat_io has of writes of this session: calls, blocks
+# The writes of this session in pg_stat_io: calls, blocks
 sub stat_io
 {
 	my ($self, $context) = @_;
 
-	# what it has not reported yet
 	$self->query('SELECT pg_stat_force_next_flush()');
 	return split /\|/, $self->sql(qq{
 SELECT sum(writes), sum(write_bytes) / 8192 FROM pg_stat_get_backend_io($self->{pid})

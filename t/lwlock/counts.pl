@@ -1,6 +1,6 @@
 
-# Waiting for LWLocks: what pg_sweep_lwlock_waits counts, against locks whose waits
-# the test makes.
+# Waiting for LWLocks: the counts of pg_sweep_lwlock_waits, for locks whose waits
+# the test controls.
 
 use strict;
 use warnings FATAL => 'all';
@@ -8,15 +8,14 @@ use warnings FATAL => 'all';
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 
-use PostgreSQL::Test::Cluster;
+use LwlockTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
-use WaitTest;
 
 my @modes = ('exclusive', 'shared', 'wait until free');
-my $server = WaitTest->new;
+my $server = LwlockServer->new;
 my $node = $server->{node};
 
 plan skip_all => 'test/lwlock/test_lwlock is not installed'
@@ -39,9 +38,9 @@ sub waits
 	return join "\n", @lines;
 }
 
-# Let the holder hold locks until somebody has come for each and has waited
-# for so many milliseconds (-1: until it is let go); and try to be quicker than
-# who is woken, so many times
+# Let the holder hold locks until a process has come for each and has waited for
+# $ms milliseconds (-1: until the test lets it go).  Then the holder tries $again
+# times to overtake the woken process.
 sub hold
 {
 	my ($first, $last, $ms, $again) = @_;
@@ -55,7 +54,7 @@ sub hold
 	return;
 }
 
-# Wait until that is over.  Returns how often it was quicker.
+# Wait for its end.  Returns how often it overtook.
 sub held_until_now
 {
 	my ($overtook) = $holder->query_until(qr/^ended$/m, '') =~ /overtook (\d+)/;
@@ -64,7 +63,7 @@ sub held_until_now
 }
 
 #
-# One wait, known from outside
+# One wait, measured from outside
 #
 my $columns = 'tranche, mode, policy, contended, spun, queued, slept, spurious_wakeups, overtaken, handed_over';
 my $lock = 0;
@@ -101,8 +100,8 @@ for my $policy (@policies)
 }
 
 #
-# Overtaken, as often as who did it says; and handed over after that, if it has
-# lasted for too long
+# A waiter is overtaken as often as the other process says, and handed the lock if
+# that has lasted too long
 #
 for my $after (0, 1)
 {
@@ -134,7 +133,7 @@ for my $after (0, 1)
 		is( waits('wait_time = longest_wait AND wait_time >= 5 * ' . ($overtook + 1),
 				sprintf(q{tranche = 'test_%04d'}, $lock)),
 			't', "$title: it is one wait");
-		is($overtook, 2, "$title: the second time is too long after the first, and the lock is kept for it")
+		is($overtook, 2, "$title: at the second time it is overdue, and the lock is kept for it")
 		  if $handed_over;
 		$lock++;
 	}
@@ -143,7 +142,7 @@ $server->value('ALTER SYSTEM RESET pg_sweep.lwlock_handoff_after');
 $server->unrelated_reload;
 
 #
-# Seen by pg_stat_activity, too; a reset meanwhile
+# pg_stat_activity shows the wait, too; a reset meanwhile
 #
 {
 	my $waiter = $server->session;
@@ -166,9 +165,9 @@ $server->unrelated_reload;
 			q{contended, queued, slept, wait_time, 0 = ALL (histogram)},
 			sprintf(q{tranche = 'test_%04d'}, $lock)),
 		'1|1|1|0|t',
-		'a wait that lasts is counted but for its time');
+		'a wait that lasts is counted, without its time');
 	$server->value('SELECT pg_sweep_reset_stats()');
-	is(waits('tranche', "tranche LIKE 'test%'"), '', 'a reset lets all begin at zero');
+	is(waits('tranche', "tranche LIKE 'test%'"), '', 'a reset resets all counters');
 	my $shown = (time - $seen) * 1000;
 	is( $server->value("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid"),
 		'LWLock', 'pg_stat_activity still shows it');
@@ -181,14 +180,14 @@ $server->unrelated_reload;
 		q{concat_ws(' ', contended, queued, slept, (SELECT sum(n) FROM unnest(histogram) n)) || '|' || wait_time},
 		sprintf(q{tranche = 'test_%04d'}, $lock)) =~ /(.*)\|(.*)/;
 	is($counts, '0 0 0 1', 'a wait that a reset interrupts has its time after it');
-	cmp_ok($wait, '>=', $shown, 'its time is at least what pg_stat_activity has shown');
-	cmp_ok($wait, '<=', $all, 'and no more than from the call to its end');
+	cmp_ok($wait, '>=', $shown, 'its time is at least that for which pg_stat_activity showed it');
+	cmp_ok($wait, '<=', $all, 'and at most that of the whole call');
 	$waiter->quit;
 	$lock++;
 }
 
-# A reset between two wake-ups of a wait, whose length was noted at the first:
-# it leaves an element of the histogram that the reset has remembered
+# A reset between two wakeups of a wait, whose time was counted at the first.  It
+# leaves an element of the histogram that the reset has subtracted.
 for (1 .. 20)
 {
 	my $waiter = $server->session;
@@ -199,12 +198,12 @@ for (1 .. 20)
 	my $begin = time;
 	$waiter->query_until(qr/^begun$/m,
 		"\\echo begun\nSELECT test_lwlock_take($lock, $lock, 'exclusive');\n");
-	$node->poll_query_until('postgres', sprintf($slept, 1)) or die 'nobody sleeps';
+	$node->poll_query_until('postgres', sprintf($slept, 1)) or die 'no process sleeps';
 	$server->value('SELECT test_lwlock_let_go()');
 	$node->poll_query_until('postgres', sprintf(
 			q{SELECT NOT test_lwlock_held()
 			      OR EXISTS (SELECT FROM pg_sweep_lwlock_waits WHERE tranche IN ('extension', 'test_%04d') AND slept = 2)},
-			$lock)) or die 'nobody sleeps again, nor is the lock let go';
+			$lock)) or die 'no process sleeps again, nor is the lock released';
 	my $overtaken = $server->value('SELECT test_lwlock_held()') eq 't';
 	if ($overtaken)
 	{
@@ -219,19 +218,18 @@ for (1 .. 20)
 	is( waits(
 			q{contended, slept, (SELECT sum(n) FROM unnest(histogram) n), wait_time < longest_wait},
 			sprintf(q{tranche = 'test_%04d'}, $lock)),
-		'0|0|1|t', 'a wait that was noted before a reset moves on in the histogram');
+		'0|0|1|t', 'a wait that was counted before a reset moves on in the histogram');
 	last;
 }
 $lock++;
 
-# The longest of before a reset is forgotten, also where nobody has waited
-# since
+# A reset forgets the longest wait, even if no process has waited since
 $server->set_policy('stock');
 hold($lock, $lock, 200);
 $server->value("SELECT test_lwlock_take($lock, $lock, 'exclusive')");
 held_until_now();
 $server->value('SELECT pg_sweep_reset_stats()');
-is(waits('longest_wait', "tranche LIKE 'test%'"), '', 'reset: no longest wait is left');
+is(waits('longest_wait', "tranche LIKE 'test%'"), '', 'reset: there is no longest wait');
 hold($lock, $lock, 0);
 $server->value("SELECT test_lwlock_take($lock, $lock, 'exclusive')");
 held_until_now();
@@ -251,7 +249,7 @@ is(waits('tranche', "tranche LIKE 'test%'"), '', 'lwlock_track_waits = off: whic
 $lock++;
 
 #
-# Load.  What core says of each acquisition is the measure.
+# Load, compared with core's result of each acquisition
 #
 my $sessions = 6;
 for my $policy (@policies)
@@ -271,8 +269,8 @@ for my $policy (@policies)
 		map { "INSERT INTO slept SELECT test_lwlock_take($lock, $lock, '$_', $times);\n" }
 		  'exclusive', 'exclusive', 'shared', 'wait until free');
 
-	# until a waiter has been woken in vain, and a try was worth it where
-	# there is a second CPU
+	# until there was a spurious wakeup, and spinning succeeded if there is a
+	# second CPU
 	my $cpus = `nproc` + 0;
 	do
 	{
@@ -282,45 +280,44 @@ for my $policy (@policies)
 		is(wait_for_background($load, 0), 0, "$policy: contention, round $rounds");
 		%all = map { /(.*)=(.*)/ } split /\n/, waits(
 			q{unnest(ARRAY['contended=' || sum(contended), 'spun=' || sum(spun), 'queued=' || sum(queued),
-			  'slept=' || sum(slept), 'vain=' || sum(spurious_wakeups), 'overtaken=' || sum(overtaken),
+			  'slept=' || sum(slept), 'spurious=' || sum(spurious_wakeups), 'overtaken=' || sum(overtaken),
 			  'granted=' || sum(handed_over), 'longest=' || max(longest_wait), 'time=' || sum(wait_time),
 			  'waits=' || sum((SELECT sum(n) FROM unnest(histogram) n)), 'policies=' || string_agg(DISTINCT policy, ' ')])},
 			"tranche = '$tranche'");
 	} until ($rounds == 50
-		|| ($all{slept} && $all{vain}
+		|| ($all{slept} && $all{spurious}
 			&& ($all{spun} || $policy !~ /spin/ || $cpus < 2)));
 
 	$slept = $server->value('SELECT sum(n) FROM slept');
 	note("$policy: " . join(' ', map { "$_=$all{$_}" } sort keys %all));
 	is($all{policies}, $policy, "$policy: the tranche has it");
-	is($all{waits}, $slept, "$policy: waits are as many as core says: $slept");
+	is($all{waits}, $slept, "$policy: as many waits as core says: $slept");
 	cmp_ok($all{slept}, '>', 0, "$policy: some slept");
-	cmp_ok($all{contended}, '<=', 4 * $sessions * $times * $rounds, "$policy: contended ones are not more than all");
-	cmp_ok($all{waits} + $all{spun}, '<=', $all{contended}, "$policy: who slept or spun has found it taken");
-	cmp_ok($all{slept}, '<=', $all{queued}, "$policy: who slept was queued");
-	cmp_ok($all{slept}, '<=', $all{waits} + $all{vain}, "$policy: who sleeps again was woken in vain");
-	cmp_ok($all{vain}, '>', 0, "$policy: some were woken in vain");
-	cmp_ok($all{overtaken}, '<=', $all{vain}, "$policy: overtaken ones were");
-	cmp_ok($all{granted}, '<=', $all{overtaken}, "$policy: handed over to overtaken ones only");
+	cmp_ok($all{contended}, '<=', 4 * $sessions * $times * $rounds, "$policy: no more contended ones than all");
+	cmp_ok($all{waits} + $all{spun}, '<=', $all{contended}, "$policy: slept or spun only for a taken lock");
+	cmp_ok($all{slept}, '<=', $all{queued}, "$policy: slept only when queued");
+	cmp_ok($all{slept}, '<=', $all{waits} + $all{spurious}, "$policy: slept again only after a spurious wakeup");
+	cmp_ok($all{spurious}, '>', 0, "$policy: some wakeups were spurious");
+	cmp_ok($all{overtaken}, '<=', $all{spurious}, "$policy: overtaken only after a spurious wakeup");
+	cmp_ok($all{granted}, '<=', $all{overtaken}, "$policy: handed over only to overtaken ones");
 	cmp_ok($all{longest}, '<=', $all{time}, "$policy: the longest is in the total");
 	if ($policy eq 'stock')
 	{
-		is("$all{spun}|$all{granted}", '0|0', "$policy: core does not try for a while, nor hand over");
+		is("$all{spun}|$all{granted}", '0|0', "$policy: core neither spins nor hands over");
 	}
 	elsif ($policy =~ /spin/)
 	{
-		cmp_ok($all{spun}, '>', 0, "$policy: some got it by trying") unless $cpus < 2;
+		cmp_ok($all{spun}, '>', 0, "$policy: some got it by spinning") unless $cpus < 2;
 	}
 	is( waits('count(*)', "spun > 0 AND tranche NOT IN ('ProcArray', '$tranche')"),
-		0, "$policy: nobody tries for locks of other tranches");
+		0, "$policy: no process spins for locks of other tranches");
 	$server->value("$know SELECT pg_sweep_set_lwlock_policy('default', '$tranche')");
 	$server->set_policy('default', 'ProcArray');
 	$lock++;
 }
 
 #
-# Adding up and resetting while all of it is written: no counter is less than
-# what a reset remembers of it
+# Summing and resetting under load: no counter is less than a reset subtracts
 #
 {
 	my %loads = (
@@ -365,20 +362,20 @@ is( waits(
 		"tranche LIKE 'test%' OR tranche IS NULL"),
 	't|100|100|100', 'many tranches: none is lost');
 is( waits(q{count(*), bool_and(mode IS NULL AND policy IS NULL), sum(contended) > 40}, 'tranche IS NULL'),
-	'1|t|t', 'many tranches: what found no place is in one row');
+	'1|t|t', 'many tranches: those without a place share one row');
 is( $server->value(q{SELECT count(*), bool_and(mode = 'exclusive'), sum(contended) > 20
               FROM pg_sweep_lwlock_waits WHERE tranche = 'extension'}),
-	'1|t|t', 'many tranches: those that a session does not know have the name that wait events give them');
+	'1|t|t', 'many tranches: those that a session does not know have the name of their wait event');
 
 # the same again: places are kept
 my $before = waits('sum(contended)', 'tranche IS NULL');
 hold(100, 199, 0);
 $many->query_safe("SELECT test_lwlock_take(100, 199, 'exclusive')");
 held_until_now();
-is(waits('sum(contended)', 'tranche IS NULL'), 2 * $before, 'many tranches: the same ones have a place');
+is(waits('sum(contended)', 'tranche IS NULL'), 2 * $before, 'many tranches: the same ones keep their place');
 $many->quit;
 
-# More than can be told apart in all: sessions of some tranches each
+# More tranches than there are places in all: 40 in each of 30 sessions
 my @crowd = map { $server->session } 1 .. 30;
 for my $round (1, 2)
 {
@@ -399,9 +396,9 @@ for my $round (1, 2)
 }
 $_->quit foreach @crowd;
 $server->value('SELECT pg_sweep_reset_stats()');
-is(waits('count(*)', "tranche LIKE 'test%' OR tranche IS NULL"), 0, '1200 tranches: all begin at zero');
+is(waits('count(*)', "tranche LIKE 'test%' OR tranche IS NULL"), 0, '1200 tranches: a reset resets all');
 
-# Several tranches of one name
+# Several tranches with one name
 is( $server->value(q{
 SELECT test_lwlock_new_tranche('twice') <> test_lwlock_new_tranche('twice');
 SELECT pg_sweep_set_lwlock_policy('spin', 'twice');
@@ -409,9 +406,9 @@ SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice';
 SELECT test_lwlock_new_tranche('twice') > 0;
 SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'twice' ORDER BY own}),
 	"t\nstock\nspin|t\nt\nstock|f\nspin|t",
-	'one name: all tranches of it that there are, not those to come');
+	'one name: all its present tranches, not those to come');
 is( $server->value(q{SELECT policy, own FROM pg_sweep_lwlock_policies WHERE tranche = 'extension'}),
-	'spin|t', 'one name: a session that does not know it sees that there is one');
+	'spin|t', 'one name: a session that does not know it sees its policy');
 $holder->quit;
 $node->stop;
 

@@ -1,9 +1,9 @@
-# The wait queue of LWLocks, waking, and the switch of policy, as a model that
-# is searched exhaustively; and that the search notices when a part is missing.
+# A model of the wait queue of LWLocks, of waking, and of the switch of policy is
+# searched exhaustively.  Mutants of the model must be caught.
 #
 # The model is test/lwlock/model/lwlock.pml; its README.md says what it covers.
-# It needs Debian's package "spin", but no server.
-# SWEEP_MODEL=long tries larger cases, too (test/long/lwlock_model).
+# It needs Debian's package "spin", but no server.  SWEEP_MODEL=long adds larger
+# cases (test/long/lwlock_model).
 
 use strict;
 use warnings FATAL => 'all';
@@ -32,7 +32,7 @@ foreach my $tool ('spin', 'gcc')
 	like($version, qr/\d/, "there is $tool: " . ($version =~ /(.*)/)[0]);
 }
 
-# What may go on at once: the bits of MIX, as in the model
+# The operations of a case: the bits of MIX, as in the model
 my %mix = (
 	exclusive => 1,
 	shared => 2,
@@ -40,11 +40,11 @@ my %mix = (
 	'update var' => 8,
 	'wait for var' => 16);
 
-# Search a model, given what it is compiled with.  Returns what pan says.
+# Search a model, compiled with some definitions.  Returns the output of pan.
 sub search
 {
 	my ($name, $defines, $options) = @_;
-	# To optimize takes longer than a short search; -O2 longer than it gains.
+	# Optimizing takes longer than a short search, and -O2 longer than it gains.
 	my @gcc = ('gcc', $options->{short} ? '-O0' : '-O1', qw(-w -DSAFETY -DNOFAIR));
 	my $dir = "$work/" . $name =~ s/\W+/_/gr;
 
@@ -63,13 +63,13 @@ sub search
 	return $out . $err;
 }
 
-# What the search found; '' if it looked at everything and found nothing
+# The error that the search found; '' if it is complete and found none
 sub finding
 {
 	my ($out, $sample) = @_;
 
 	return $1 if $out =~ /^pan:\d+: (.*?)(?: \(at depth \d+\))?$/m;
-	return 'the search did not get to its end'
+	return 'the search is not complete'
 	  if $out =~ /max search depth too small|out of memory|memory limit|Search not completed|truncated/i
 	  || $out !~ /errors: 0$/m
 	  || $out !~ /^ *[\d.e+]+ states, stored/m
@@ -90,8 +90,7 @@ sub mix
 
 # ---- every property holds ----
 
-# Processes, operations of each, which, at least so many states, and other things
-# to compile it with
+# Processes, operations of each, which, least number of states, other definitions
 my @cases = (
 	[ 3, 2, 'exclusive, shared', 20e6 ],
 	[ 3, 2, 'exclusive', 4e6 ],
@@ -107,7 +106,7 @@ my @long_cases = (
 	[ 4, 1, 'exclusive, shared', 10e6 ],
 	[ 4, 1, 'exclusive, acquire or wait', 25e6 ]);
 
-# Too large to be searched wholly
+# Too large for a complete search
 my @samples = (
 	[ 4, 2, 'exclusive, shared, acquire or wait', 20e6 ],
 	[ 4, 2, 'exclusive, update var, wait for var', 20e6 ]);
@@ -133,16 +132,15 @@ foreach my $case ($long ? @samples : ())
 	cmp_ok(states($out), '>=', $least, "$name: " . states($out) . ' states');
 }
 
-# ---- does the test notice? ----
+# ---- errors that must be noticed ----
 
-# A search that was cut short, for want of depth or of memory
+# A search that ends early, for lack of depth or of memory
 my $cut = search('cut short', [ 'OPS=1', mix('exclusive') ], { short => 1, depth => 50 });
 isnt(finding($cut), '', 'a search that is not deep enough is noticed: ' . finding($cut));
 $cut = search('no memory', [ 'OPS=2', mix('exclusive') ], { short => 1, megabytes => 200 });
 isnt(finding($cut), '', 'a search without enough memory is noticed: ' . finding($cut));
 
-# Processes and operations of the least case in which it shows, and what must be
-# violated
+# The smallest case that shows the error, and the property that must fail
 my $stuck = qr/invalid end state/;
 my %mutants = (
 	ALL_TO_FRONT => [ 3, 1, 'exclusive', qr/g_before/ ],

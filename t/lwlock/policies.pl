@@ -1,6 +1,6 @@
 
 # Waiting for LWLocks: policies by parameter, function and tranche, after a restart
-# and a crash, beside another library, and on a server as small as can be.
+# and a crash, together with another library, and on the smallest server.
 
 use strict;
 use warnings FATAL => 'all';
@@ -8,14 +8,13 @@ use warnings FATAL => 'all';
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 
-use PostgreSQL::Test::Cluster;
+use LwlockTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
-use WaitTest;
 
-my $server = WaitTest->new;
+my $server = LwlockServer->new;
 my $node = $server->{node};
 
 sub policies
@@ -23,7 +22,7 @@ sub policies
 	return $server->value('SELECT lwlock_policy, lwlock_policy_configured FROM pg_sweep_status');
 }
 
-# The policies of tranches that have their own
+# Tranches with their own policy
 sub own
 {
 	return $server->value(
@@ -62,7 +61,7 @@ for my $policy (@policies)
 	  unless $policy eq 'stock';
 	is(policies(), 'stock|stock', "$policy: and wins over the function")
 	  unless $policy eq 'stock';
-	is(own(), "WALWrite=$other", "$policy: what tranches have of their own stays");
+	is(own(), "WALWrite=$other", "$policy: tranches keep their own policy");
 	$server->set_policy('default', 'WALWrite');
 	is(own(), '', "$policy: until it is taken away");
 }
@@ -70,7 +69,7 @@ for my $policy (@policies)
 $server->set_policy('lockless_spin');
 $server->set_policy('spin', 'WALWrite');
 $server->set_policy('lockless', 'BufferContent');
-is(own(), 'BufferContent=lockless WALWrite=spin', 'tranches: each has what it was given');
+is(own(), 'BufferContent=lockless WALWrite=spin', 'tranches: each has its own policy');
 is(policies(), 'lockless_spin|stock', 'tranches: the others have the default');
 $server->reload_with('pg_sweep.lwlock_policy = lockless', "lwlock_policy = 'lockless'")
   or die 'could not switch';
@@ -92,7 +91,7 @@ for my $case (
 }
 
 #
-# Another library's hooks
+# Another library's hooks: test_lwlock, preloaded first
 #
 SKIP:
 {
@@ -102,7 +101,7 @@ SKIP:
 	$node->stop;
 	$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'test_lwlock,pg_sweep'");
 	my $offset = -s $node->logfile;
-	is($node->start(fail_ok => 1), 0, 'another library waits its own way: the server does not start');
+	is($node->start(fail_ok => 1), 0, 'another library has replaced the hooks: the server does not start');
 	like(
 		slurp_file($node->logfile, $offset),
 		qr/FATAL:  pg_sweep cannot be loaded: another library has replaced waiting for LWLocks already\n/,
@@ -131,7 +130,7 @@ is(own(), '', 'crash: no tranche has its own');
 $node->stop;
 
 #
-# A server as small as can be, on one CPU
+# The smallest server, on one CPU
 #
 {
 	my $tiny = sweep_node('tiny', conf => q{
@@ -159,11 +158,11 @@ io_method = sync
 			'--file' => $insert, '--client' => 2, '--transactions' => 500);
 		is(wait_for_background($load, 0), 0, "tiny, $policy: works");
 	}
-	is($tiny->safe_psql('postgres', 'SELECT count(*) FROM t'), 1000 * @policies, 'tiny: all is there');
+	is($tiny->safe_psql('postgres', 'SELECT count(*) FROM t'), 1000 * @policies, 'tiny: all rows are there');
 	is( $tiny->safe_psql(
 			'postgres',
 			'SELECT count(*) FROM pg_sweep_lwlock_waits WHERE spun > contended OR slept > queued'),
-		0, 'tiny: counters fit');
+		0, 'tiny: counters are consistent');
 	$tiny->stop;
 }
 

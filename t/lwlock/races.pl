@@ -1,7 +1,7 @@
 
-# The classic races of waiting for an LWLock, made and not hoped for: a library
-# around pg_sweep's hooks stops each process where it must not be stopped.  With
-# every policy, and with one that queues and another that wakes.
+# The classic races of waiting for an LWLock, reproduced deterministically: a
+# library around pg_sweep's hooks stops processes at the critical points.  With
+# every policy, and with every pair of a policy that queues and one that wakes.
 
 use strict;
 use warnings FATAL => 'all';
@@ -36,7 +36,7 @@ BAIL_OUT('the server names no policies besides stock') if @policies < 2;
 
 my $t = LwlockTest->new($node, 8);
 
-# Each scenario is told who queues how, and who wakes how, where it matters
+# Run a scenario with each policy, or each pair: to queue with, to wake with
 my $run = 0;
 
 sub with_policies
@@ -58,7 +58,7 @@ my @pairs = map {
 } @policies;
 
 #
-# The holder releases after he was seen, and before the waiter is in the queue
+# The holder releases after it was seen, and before the waiter is in the queue
 #
 sub released_before_queued
 {
@@ -75,7 +75,7 @@ sub released_before_queued
 			$t->do(0, 'acquire');
 			$t->do_until(1, 'acquire', $command, mode => $mode);
 			$t->do(0, 'release');
-			is($t->state, 'free|release_ok|', "$title: nobody is there");
+			is($t->state, 'free|release_ok|', "$title: no process is there");
 			$t->go(1);
 			like($t->finish(1), qr/^(?:at once|acquired)$/, "$title: it has it");
 			is($t->actor(1, 'sleeps'), $sleeps, "$title: without sleeping");
@@ -98,9 +98,9 @@ sub released_before_queued
 with_policies(\&released_before_queued, @each);
 
 #
-# A waker that is on its way when others come, overtake, and queue: who was woken
-# in vain goes to the end of the queue with core, and if it wants to share the
-# lock, as one wake-up is for all of those; to the front otherwise
+# While a waker is on its way, other processes come, overtake, and queue.  After
+# the spurious wakeup, the waiter queues at the end with core, or if it shares the
+# lock, as one wakeup is for all of these; otherwise it goes to the front.
 #
 sub overtaken
 {
@@ -131,17 +131,14 @@ sub overtaken
 	$t->do(2, 'release');
 	is($t->finish($first), 'waited', "$title: $first is next");
 	is($t->actor(4 - $first, 'state'), 'asleep', "$title: the other is not");
-	$t->do($first, 'release');
-	$t->finish(4 - $first);
-	$t->do(4 - $first, 'release');
+	$t->pass_on($first, 4 - $first);
 	$t->is_at_rest($title);
 	return;
 }
-with_policies(\&overtaken,
-	map { ([ @$_, 'exclusive' ], [ @$_, 'shared' ]) } @pairs);
+with_policies(\&overtaken, map { ([ @$_, 'exclusive' ], [ @$_, 'shared' ]) } @pairs);
 
 #
-# All kinds of waiters, queued with one policy and woken with another: first come
+# All kinds of waiters, queued with one policy and woken with another: first come,
 # first served, those in shared mode together
 #
 sub order_over_switch
@@ -196,13 +193,13 @@ sub wait_for_var
 	$t->do(0, 'update_var', value => 2);
 	$t->go(1);
 	is($t->finish(1), 'var 2', "$title: changed before queued");
-	is($t->actor(1, 'sleeps'), $sleeps, "$title: that was no sleep");
+	is($t->actor(1, 'sleeps'), $sleeps, "$title: without a sleep");
 
 	$t->do_until(1, 'acquire', 'wait_for_var', value => 2);
 	$t->do(0, 'release');
 	$t->go(1);
 	is($t->finish(1), 'free', "$title: released before queued");
-	is($t->actor(1, 'sleeps'), $sleeps, "$title: nor was that");
+	is($t->actor(1, 'sleeps'), $sleeps, "$title: again without a sleep");
 	$t->is_at_rest($title);
 
 	# changed when it is in the queue, with others that want the lock
@@ -214,18 +211,17 @@ sub wait_for_var
 	is($t->finish(3), 'var 3', "$title: changed in its sleep");
 	$t->go(1);
 	is($t->finish(1), 'var 3', "$title: changed before its sleep");
-	is($t->state, 'exclusive|release_ok|2e',
-		"$title: who wants the lock sleeps on");
+	is($t->state, 'exclusive|release_ok|2e', "$title: a process that wants the lock sleeps on");
 
 	# released when it is in the queue
 	$t->sleep_over(1, 'wait_for_var', value => 3);
 	$t->do(0, 'release_clear_var', value => 0);
 
-	# unless the other one that was woken is quicker
+	# the other woken process may have been quicker
 	like($t->finish(1), qr/^(?:free|var 0)$/, "$title: released in its sleep");
 	$t->finish(2);
 
-	# shared is not of interest
+	# a shared holder does not count
 	$t->do(2, 'release');
 	$t->do(0, 'acquire', mode => 'shared');
 	is($t->do(1, 'wait_for_var', value => 0), 'free', "$title: shared");
@@ -236,12 +232,12 @@ sub wait_for_var
 with_policies(\&wait_for_var, @each);
 
 #
-# Who is woken in vain for too long is given the lock, whoever comes meanwhile
+# After too many spurious wakeups, a waiter is handed the lock
 #
 
-# The holder releases, another takes the lock before the waiter does, who queues
-# again
-sub wake_in_vain
+# The holder releases, another process takes the lock before the waiter, and the
+# waiter queues again.
+sub wake_spuriously
 {
 	my ($policy, $wake, $holder, $other, $waiter) = @_;
 
@@ -275,33 +271,27 @@ sub handed_over
 	$t->policy($policy);
 	$t->do(0, 'acquire');
 	$t->sleep_over(1, 'acquire', mode => $mode);
-	wake_in_vain($policy, $wake, 0, 2, 1);
+	wake_spuriously($policy, $wake, 0, 2, 1);
 	unlike($t->state, qr/reserved/, "$title: once is not too long");
 	let_it_be_overdue();
-	wake_in_vain($policy, $wake, 2, 0, 1);
+	wake_spuriously($policy, $wake, 2, 0, 1);
 	$t->policy($wake);
 	if ($policy eq 'stock')
 	{
-		is($t->state, "exclusive|release_ok|1$kind",
-			"$title: it queues again");
+		is($t->state, "exclusive|release_ok|1$kind", "$title: it queues again");
 		$t->do_until(0, 'wake', 'release');
-		is($t->do(3, 'conditional'), 'acquired', "$title: anybody may have it");
+		is($t->do(3, 'conditional'), 'acquired', "$title: any process may have it");
 		$t->go(0);
 		$t->finish(0);
-		$t->do(3, 'release');
-		$t->finish(1);
-		$t->do(1, 'release');
+		$t->pass_on(3, 1);
 		$t->is_at_rest($title);
 		return;
 	}
-	is($t->state, "exclusive|release_ok reserved|1$kind+",
-		"$title: it is reserved");
+	is($t->state, "exclusive|release_ok reserved|1$kind+", "$title: it is reserved");
 	$t->do_until(0, 'wake', 'release');
-	is($t->state, "free|release_ok reserved|1$kind+",
-		"$title: it is free and nobody else's");
-	is($t->do(3, 'conditional'), 'failed', "$title: not for the quick");
-	is($t->do(3, 'conditional', mode => 'shared'),
-		'failed', "$title: not to share, either");
+	is($t->state, "free|release_ok reserved|1$kind+", "$title: it is free, and only for the waiter");
+	is($t->do(3, 'conditional'), 'failed', "$title: not for a newcomer");
+	is($t->do(3, 'conditional', mode => 'shared'), 'failed', "$title: not even shared");
 	$t->sleep_over(3, 'acquire');
 	$t->policy($policy);
 	$t->sleep_over(4, 'acquire', mode => 'shared');
@@ -312,18 +302,13 @@ sub handed_over
 	is($t->actor(1, 'sleeps') - $sleeps, 3, "$title: after three sleeps");
 	if ($mode eq 'exclusive')
 	{
-		is($t->state, 'exclusive|release_ok|4s 3e',
-			"$title: it is not reserved any more");
-		$t->do(1, 'release');
-		$t->finish(3);
-		$t->do(3, 'release');
-		$t->finish(4);
-		$t->do(4, 'release');
+		is($t->state, 'exclusive|release_ok|4s 3e', "$title: it is not reserved any more");
+		$t->pass_on(1, 3, 4);
 	}
 	else
 	{
 		$t->finish(4);
-		is($t->state, 'shared 2|release_ok|3e', "$title: and who may share it");
+		is($t->state, 'shared 2|release_ok|3e', "$title: and another shares it");
 		$t->do($_, 'release') for 1, 4;
 		$t->finish(3);
 		$t->do(3, 'release');
@@ -331,12 +316,11 @@ sub handed_over
 	$t->is_at_rest($title);
 	return;
 }
-with_policies(\&handed_over,
-	map { ([ @$_, 'exclusive' ], [ @$_, 'shared' ]) } @pairs);
+with_policies(\&handed_over, map { ([ @$_, 'exclusive' ], [ @$_, 'shared' ]) } @pairs);
 
 #
-# A waker that comes late takes the one out of the queue for whom the lock is
-# reserved, while it is taken: the reservation must not stay
+# A late waker takes the waiter with a reservation out of the queue while the lock
+# is taken: the reservation must not stay
 #
 sub reservation_lost
 {
@@ -346,7 +330,7 @@ sub reservation_lost
 	$t->policy($policy);
 	$t->do(0, 'acquire');
 	$t->sleep_over(1, 'acquire');
-	wake_in_vain($policy, $wake, 0, 2, 1);
+	wake_spuriously($policy, $wake, 0, 2, 1);
 	let_it_be_overdue();
 	$t->policy($wake);
 	$t->do_until(2, 'wake', 'release');
@@ -354,20 +338,19 @@ sub reservation_lost
 	$t->stop(1, 'woken');
 	$t->do(3, 'release');
 	$t->await(1, 'stopped at woken');
-	is($t->do(3, 'conditional'), 'acquired', "$title: and so again");
+	is($t->do(3, 'conditional'), 'acquired', "$title: and once more");
 	$t->policy($policy);
 	$t->go(1);
 	$t->await(1, 'asleep');
 	my $reserved = $policy eq 'stock' ? '' : ' reserved';
-	like($t->state, qr/^exclusive\|release_ok$reserved\|1e/,
-		"$title: now it is overdue");
+	like($t->state, qr/^exclusive\|release_ok$reserved\|1e/, "$title: now it is overdue");
 	$t->stop(1, 'woken');
 	$t->policy($wake);
 	$t->go(2);
 	$t->finish(2);
 	$t->await(1, 'stopped at woken');
 	$t->do(3, 'release');
-	unlike($t->state, qr/reserved/, "$title: nobody waits for it");
+	unlike($t->state, qr/reserved/, "$title: no process waits for it");
 	$t->go(1);
 	$t->finish(1);
 	$t->do(1, 'release');
@@ -377,7 +360,7 @@ sub reservation_lost
 with_policies(\&reservation_lost, @pairs);
 
 #
-# A releaser leaves the waking to who has the wait list locked
+# A releaser leaves the wakeup to the process that has locked the wait list
 #
 sub left_to_waker
 {
@@ -397,21 +380,19 @@ sub left_to_waker
 		"$title: one queues while the list is locked");
 	is($t->do(2, 'release'), 'done', "$title: the releaser need not wait");
 	is($t->state, 'free|list_locked release_ok wake_wanted|3e 1e',
-		"$title: who has the list is to wake");
+		"$title: the holder of the list must wake");
 	$t->go(0);
 	$t->finish(1);
 	is($t->state, 'exclusive|release_ok|3e', "$title: the first is woken");
 	$t->finish(0);
-	$t->do(1, 'release');
-	$t->finish(3);
-	$t->do(3, 'release');
+	$t->pass_on(1, 3);
 	$t->is_at_rest($title);
 	return;
 }
 with_policies(\&left_to_waker, @each);
 
-# ... who is queueing in core's way.  The list is locked by hand until the
-# releaser has been there; from then on it is the queueing one's.
+# ... which is queueing with core's code.  The test itself locks the list until the
+# releaser has passed, and then unlocks it for the queueing process.
 sub left_to_queuer
 {
 	my ($queue, $wake) = @_;
@@ -436,14 +417,12 @@ sub left_to_queuer
 		$t->go(2);
 		$t->force('list_locked', 'false');
 
-		# who was woken, and who queued and tried again: one may have been quicker
+		# either the woken process or the one that queued and tried again is first
 		if ($command eq 'acquire')
 		{
 			my $first = $t->await_any(1, 2);
 
-			$t->do($first, 'release');
-			$t->finish(3 - $first);
-			$t->do(3 - $first, 'release');
+			$t->pass_on($first, 3 - $first);
 		}
 		else
 		{
@@ -474,9 +453,7 @@ sub disowned
 		$t->policy($wake);
 		$t->do(3, 'release_disowned', mode => $mode);
 		is($t->finish(1), 'waited', "$title, $mode: the first has it");
-		$t->do(1, 'release');
-		$t->finish(2);
-		$t->do(2, 'release');
+		$t->pass_on(1, 2);
 		$t->is_at_rest("$title, $mode");
 	}
 	return;
@@ -484,7 +461,7 @@ sub disowned
 with_policies(\&disowned, @pairs);
 
 #
-# A process that is killed, with others behind it: core starts all anew
+# A process is killed, with others behind it: core restarts the server
 #
 sub killed
 {
@@ -506,26 +483,22 @@ sub killed
 	ok(wait_until_back($node), "$title: the server is back");
 
 	$t = LwlockTest->new($node, 8);
-	is($t->sql('SELECT pg_postmaster_start_time()'),
-		$started, "$title: it was not started anew");
+	is($t->sql('SELECT pg_postmaster_start_time()'), $started, "$title: it is the same postmaster");
 	$t->is_at_rest($title);
 	$t->policy($policy);
 	$t->check_order("$title: afterwards");
 	released_before_queued($policy);
 	return;
 }
-with_policies(
-	\&killed,
-	map {
-		my $policy = $_;
+with_policies(\&killed, map { my $policy = $_;
 		map { [ $policy, $_ ] } (
 			'in the queue', 'holding it', 'as it wakes',
 			$policy =~ /^lockless/ ? 'with the list locked' : ())
 	} @policies);
 
 #
-# The watchdog of the stress test sees who will never be woken.  Such a thing is
-# made by hand: the lock is free and nobody knows, or the queue is lost.
+# The watchdog of the stress test sees processes that will never be woken.  The
+# test forces this: the lock becomes free without a wakeup, or the queue is lost.
 #
 for my $how ([ 'exclusive', 'the lock is free' ],
 	[ 'queue', 'it is not in the queue' ])
@@ -541,12 +514,9 @@ for my $how ([ 'exclusive', 'the lock is free' ],
 			qr/hang: process $pid sleeps on test_lwlock, but \Q$finding\E/,
 			$offset),
 		"the watchdog sees that $finding");
-	cmp_ok($t->sql('SELECT hangs FROM test_lwlock_workers()'),
-		'>', 0, 'and counts it');
+	cmp_ok($t->sql('SELECT hangs FROM test_lwlock_workers()'), '>', 0, 'and counts it');
 	$t->force($what, 'true');
-	$t->do(0, 'release');
-	$t->finish(1);
-	$t->do(1, 'release');
+	$t->pass_on(0, 1);
 	$t->is_at_rest('after that');
 }
 
@@ -563,12 +533,9 @@ $t->finish_all;
 $node->stop;
 
 #
-# With nothing in the hooks, waiters are woken in the same order
+# Without hooks, waiters are woken in the same order
 #
-$node = lwlock_node(
-	'nothing',
-	nothing => 1,
-	conf => 'test_lwlock.stop_points = off');
+$node = lwlock_node('nothing', nothing => 1, conf => 'test_lwlock.stop_points = off');
 $node->start;
 $t = LwlockTest->new($node, 8);
 for my $lock (0, 1)
@@ -577,8 +544,7 @@ for my $lock (0, 1)
 	$t->check_order("nothing loaded, lock $lock: order");
 	$t->check_acquire_or_wait("nothing loaded, lock $lock: acquire or wait");
 }
-is($t->sql('SELECT sum(sleeps) FROM test_lwlock_actors()'),
-	0, 'nobody was in a hook');
+is($t->sql('SELECT sum(sleeps) FROM test_lwlock_actors()'), 0, 'no process was in a hook');
 $t->finish_all;
 $node->stop;
 done_testing();

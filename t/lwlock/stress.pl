@@ -1,10 +1,10 @@
 
-# Waiting policies and strategies switched every 50 ms under a mixed load, and
-# backends killed: nobody is left asleep on a lock that is free, locks keep out
-# whom they are to keep out, work goes on, and nothing that was committed is lost.
+# Waiting policies and strategies are switched every 50 ms under a mixed load, and
+# backends are killed.  No process is left asleep on a free lock, locks exclude,
+# work goes on, and nothing that was committed is lost.
 #
-# PG_SWEEP_LWLOCK_STRESS_SECONDS and PG_SWEEP_LWLOCK_STRESS_CLIENTS say how long
-# and how many; test/long/lwlock_stress asks for 10 minutes and 500.
+# PG_SWEEP_LWLOCK_STRESS_SECONDS and PG_SWEEP_LWLOCK_STRESS_CLIENTS set duration and
+# connections; test/long/lwlock_stress sets 10 minutes and 500.
 
 use strict;
 use warnings FATAL => 'all';
@@ -25,10 +25,10 @@ my $clients = stress_number('PG_SWEEP_LWLOCK_STRESS_CLIENTS', 40, 2);
 my $interval = 50;
 my $max_connections = $clients + 20;
 
-# How long a load without a single transaction is taken for slow
+# Seconds without a transaction after which the load counts as stuck
 my $patience = 30;
 
-# ... and how long it goes on before a backend is killed
+# ... and seconds of load before a backend is killed
 my $until_kill = $seconds > 120 ? 20 : 6;
 
 my $node = lwlock_node(
@@ -74,7 +74,7 @@ my @scripts = (
 	'--file' => write_script('hammer.sql', "SELECT test_lwlock_hammer(200);\n")
 	  . '@2');
 
-# What pgbench says that it has committed, of one of its scripts
+# Commits that pgbench reports, by number of the script
 my %committed = (1 => 0, 2 => 0);
 
 sub note_committed
@@ -91,7 +91,7 @@ sub note_committed
 	return;
 }
 
-# Transactions a second, of pgbench's latest report, and when that was
+# Time and transactions per second of pgbench's latest report
 sub latest_progress
 {
 	my ($handle) = @_;
@@ -100,7 +100,7 @@ sub latest_progress
 	return @lines ? @lines[ -2, -1 ] : (0, 0);
 }
 
-# Watch it for some seconds.  Returns false if nothing moves any more.
+# Watch it for some seconds.  Returns false if it is stuck.
 sub watch
 {
 	my ($handle, $offset, $duration) = @_;
@@ -124,21 +124,20 @@ sub watch
 
 my %sum = (switches => 0, looks => 0, watched => 0);
 
-# What the server has counted since its last start
+# Counts since the last start of the server
 sub note_counts
 {
 	my ($title) = @_;
 	my ($switches, $looks, $hangs) = split /\|/,
 	  $node->safe_psql('postgres', 'SELECT * FROM test_lwlock_workers()');
 	my ($contended, $slept) = split /\|/,
-	  $node->safe_psql('postgres',
-		'SELECT sum(contended), sum(slept) FROM pg_sweep_lwlock_waits');
+	  $node->safe_psql('postgres', 'SELECT sum(contended), sum(slept) FROM pg_sweep_lwlock_waits');
 
 	$sum{switches} += $switches;
 	$sum{looks} += $looks;
 	is($hangs, 0, "$title: the watchdog has found no hang");
 	cmp_ok($contended, '>', 100, "$title: locks were contended");
-	cmp_ok($slept, '>', 50, "$title: and slept for");
+	cmp_ok($slept, '>', 50, "$title: and processes slept");
 	return;
 }
 
@@ -166,10 +165,9 @@ while ($healthy)
 		),
 		"$title: $clients clients are at work");
 	my $watched_from = time;
-	$healthy = watch($load, $offset,
-		$last ? $until_kill : $until_kill * (0.5 + rand));
+	$healthy = watch($load, $offset, $last ? $until_kill : $until_kill * (0.5 + rand));
 	$sum{watched} += time - $watched_from;
-	ok($healthy, "$title: work goes on, and nobody sleeps for ever") or last;
+	ok($healthy, "$title: work goes on, and no process sleeps forever") or last;
 
 	if ($last)
 	{
@@ -180,9 +178,8 @@ while ($healthy)
 		my ($counted, $times) = split /\|/,
 		  $node->safe_psql('postgres', 'SELECT * FROM test_lwlock_hammered()');
 		is($counted, $times, "$title: no count is lost");
-		cmp_ok($times, '>', 1000, "$title: of many");
-		is_deeply([ unexpected_log_lines($node, $offset) ],
-			[], "$title: no error in the log");
+		cmp_ok($times, '>', 1000, "$title: of many counts");
+		is_deeply([ unexpected_log_lines($node, $offset) ], [], "$title: no error in the log");
 		last;
 	}
 	note_counts($title);
@@ -205,13 +202,12 @@ if (!$healthy)
 cmp_ok($rounds, '>', 1, 'backends were killed');
 cmp_ok($sum{looks}, '>', 0, 'the watchdog has looked at sleepers');
 
-# A third of what the interval says leaves room for a busy machine.  How long
-# restarts take is the disk's affair.
+# A third of the nominal number leaves room for a busy machine.  Restarts, which
+# depend on the disk, are not counted.
 cmp_ok($sum{switches}, '>', $sum{watched} * 1000 / $interval / 3,
-	'it has been switched often enough');
+	'policies were switched often enough');
 
-# What was reported as committed is there, and of the rest no more than each
-# client may have had on its way
+# Every reported commit is there, and of others at most one per client and round
 for my $case ([ 1, 'pgbench_history' ], [ 2, 'inserted' ])
 {
 	my ($script, $table) = @$case;
@@ -219,7 +215,7 @@ for my $case ([ 1, 'pgbench_history' ], [ 2, 'inserted' ])
 
 	cmp_ok($rows, '>=', $committed{$script}, "$table: no row is lost");
 	cmp_ok($rows, '<=', $committed{$script} + $rounds * $clients,
-		"$table: nor is there one too many");
+		"$table: and none too many");
 }
 check_balances($node, 'end');
 check_amcheck($node, 'end');

@@ -1,11 +1,10 @@
 
-# Sixteen COPYs with eager flush, killed in the middle, again and again, with a
-# standby following: what was committed is there, whole, on both; no page is torn;
-# and the two have the same pages.  While they run, files are read without the
-# server: no page is in one before WAL is flushed up to its LSN.
+# Sixteen COPYs with eager flush are killed repeatedly, with a standby following.
+# Every commit is complete on both servers, no page is torn, and both have the same
+# pages.  Meanwhile files are read without the server: no page is in a file before WAL
+# is flushed up to its LSN.
 #
-# PG_SWEEP_RING_CRASHES says how often they are killed; test/long/ring_crash
-# asks for 20.
+# PG_SWEEP_RING_CRASHES sets how often they are killed; test/long/ring_crash sets 20.
 
 use strict;
 use warnings FATAL => 'all';
@@ -26,13 +25,13 @@ use Time::HiRes qw(time usleep);
 my $crashes = stress_number('PG_SWEEP_RING_CRASHES', 3, 1);
 my $writers = 16;
 
-# What a COPY loads: 3 MB, more than a ring of an eighth of the pool has
+# One COPY loads 3 MB, more than its ring, an eighth of the pool
 my $rows = 12000;
 
-# So large, and tables are emptied before the next round
+# Tables of this size are truncated before the next round
 my $enough = 200 * 1024 * 1024;
 
-# fsync is on, so that flushing WAL takes the time that it takes
+# fsync is on: flushing WAL must take its time
 my $primary = sweep_node(
 	'primary',
 	init => { allows_streaming => 1, extra => ['--data-checksums'] },
@@ -68,14 +67,9 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "primary_slot_name = 'standby'\nfsync = off\n");
 $standby->start;
 
-sub sql
-{
-	my ($query) = @_;
+sub sql { return $primary->safe_psql('postgres', @_) }
 
-	return $primary->safe_psql('postgres', $query);
-}
-
-# Rows in no order, so that the index is written everywhere
+# Rows in random order: the index is written everywhere
 my @file = map {
 	my $writer = $_;
 
@@ -113,7 +107,7 @@ sub start_copies
 		@how_long);
 }
 
-# Commits that pgbench was told of, by writer
+# Commits that the server has acknowledged, by writer
 sub acknowledged
 {
 	my ($name) = @_;
@@ -126,7 +120,7 @@ sub acknowledged
 	return @count;
 }
 
-# Writer, how often he has committed, how many rows he has, and their sum
+# Writer, number of its commits, number of its rows, and their sum
 sub contents
 {
 	my ($node) = @_;
@@ -140,7 +134,7 @@ SELECT coalesce(t.writer, d.writer), coalesce(d.commits, 0), coalesce(t.rows, 0)
  ORDER BY 1});
 }
 
-# What one COPY adds to that: how the server sees it with eager flush off
+# The sum that one COPY adds, by the server with eager flush off
 my @expected;
 
 sub note_expected
@@ -158,7 +152,7 @@ sub note_expected
 	return;
 }
 
-# Each commit's rows are there, all of them, and no others; returns commits by writer
+# The rows are exactly those of all commits; returns commits by writer.
 sub check_contents
 {
 	my ($node, $title) = @_;
@@ -177,7 +171,7 @@ sub check_contents
 	return @committed;
 }
 
-# Everybody is at work, and pages have been written eagerly
+# The load is running, and pages were written eagerly.
 sub wait_for_work
 {
 	my ($title) = @_;
@@ -191,14 +185,14 @@ sub wait_for_work
 # WAL before data
 #
 
-# As watch_files() for the LSNs, and checksums of some of the pages by the server's
-# arithmetic: if one is not right at once (it may be being written), then soon
+# A check for watch_files(): the server verifies the checksums of some pages.  A page
+# that is being written may fail at first.
 sub check_some_checksums
 {
 	my ($session, $relative, $first, $some) = @_;
 	my $numbers = join ',', map { $first + int(rand($some)) } 1 .. 20;
 
-	# a busy machine may stop who writes in the middle
+	# on a busy machine, the writer may be stopped in the middle
 	for my $attempt (1 .. 250)
 	{
 		$numbers = $session->query_safe(qq{
@@ -215,9 +209,9 @@ my $load = start_copies('watched', '--time' => 3600);
 wait_for_work('WAL before data');
 my $seen = watch_files($primary, 5, [qw(plain indexed indexed_i)], \&check_some_checksums);
 is_deeply($seen->{early}, [], "WAL before data: none of $seen->{pages} pages is too early");
-is_deeply($seen->{torn}, [], "WAL before data: and checksums of $seen->{checked} of them are right");
+is_deeply($seen->{torn}, [], "WAL before data: and checksums are right in $seen->{checked} samples");
 cmp_ok($seen->{pages}, '>', 5000, 'WAL before data: many have been read');
-cmp_ok($seen->{nearest}, '<', 32 * 1024 * 1024, "WAL before data: while they were new ($seen->{nearest} bytes)");
+cmp_ok($seen->{nearest}, '<', 32 * 1024 * 1024, "WAL before data: soon after they were written ($seen->{nearest} bytes)");
 cmp_ok(ring_counts($primary, 'bulkwrite')->{wal_flushes}, '>', 0, 'WAL before data: WAL was flushed for some');
 is(stop_background($load), 128 + 15, 'WAL before data: the load is stopped');
 is(background_stderr($load) =~ /ERROR|FATAL|PANIC/ ? background_stderr($load) : '', '', 'WAL before data: without an error');
@@ -228,8 +222,7 @@ check_contents($primary, 'WAL before data');
 # Crashes
 #
 
-# The server and all its processes, at once: none has the time to see that another
-# is gone
+# Kill all processes of the server at once: none can react to the end of another.
 sub kill_all
 {
 	my $postmaster = (split /\n/, slurp_file($primary->data_dir . '/postmaster.pid'))[0];
@@ -241,7 +234,7 @@ sub kill_all
 	kill('KILL', @children);
 	$primary->kill9;
 
-	# the next one does not start before the last one has been reaped
+	# the server cannot start before the last process was reaped
 	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
 	usleep(10_000) while kill(0, $postmaster, @children) > 0 && time < $until;
 	return;
@@ -266,7 +259,7 @@ for my $round (1 .. $crashes)
 	wait_for_work($name);
 	usleep(1_000_000 * rand);
 
-	# between two of them, all may wait for the disk
+	# between two of them, all may be waiting for the disk
 	ok($primary->poll_query_until('postgres', "SELECT count(*) >= $writers / 2 FROM pg_stat_progress_copy"),
 		"$name: COPYs are under way");
 	if ($whole_server)
@@ -280,7 +273,7 @@ for my $round (1 .. $crashes)
 	}
 	else
 	{
-		# one that is writing, if there is one
+		# preferably one that is writing
 		my $victim = kill_backend($primary, qq{pid = (
 SELECT pid FROM pg_stat_activity WHERE application_name = '$name'
  ORDER BY wait_event = 'DataFileWrite' DESC NULLS LAST, random() LIMIT 1)});
@@ -288,15 +281,15 @@ SELECT pid FROM pg_stat_activity WHERE application_name = '$name'
 		check_interrupted($name, $load);
 		check_recovered($primary, $offset, $victim, $name);
 	}
-	is(sql(q{SELECT sum(laps) FROM pg_sweep_ring}), 0, "$name: counts begin at zero");
+	is(sql(q{SELECT sum(laps) FROM pg_sweep_ring}), 0, "$name: counts are reset");
 
-	# nothing lost, and nothing that was not there
+	# no commit is lost, and none is invented
 	my @before = @committed;
 	my @acknowledged = acknowledged($name);
 	@committed = check_contents($primary, $name);
 	is_deeply(
 		[ grep { ($committed[$_] - $before[$_] - $acknowledged[$_]) !~ /^[01]$/ } 0 .. $writers - 1 ],
-		[], "$name: no writer has lost any of " . sum0(@acknowledged) . ' acknowledged commits');
+		[], "$name: no writer has lost one of " . sum0(@acknowledged) . ' acknowledged commits');
 	check_amcheck($primary, $name);
 
 	# the same on the standby
@@ -310,15 +303,15 @@ SELECT pid FROM pg_stat_activity WHERE application_name = '$name'
 				qr/FATAL:  (?:could not (?:connect|receive data|send)|the database system is|streaming replication)/)
 		],
 		[],
-		"$name: the standby has nothing to say");
+		"$name: the standby logs no error");
 }
 
 #
 # The standby's pages are the primary's
 #
 
-# What must be the same of a heap page: all but its checksum, hints, and what is in
-# free space.  Tuples have no hints that differ when they have been frozen.
+# The part of a heap page that must be the same: all but checksum, hints and free
+# space.  Frozen tuples have no hints that differ.
 sub comparable
 {
 	my ($page) = @_;
@@ -343,7 +336,7 @@ sub different_blocks
 		my @ours = read_blocks($paths[0], $first, 1000);
 		my @theirs = read_blocks($paths[1], $first, 1000);
 
-		# extending a table is not logged: pages at the end may be of zeros, or not there
+		# extending a table is not logged: pages at the end may be zeros, or missing
 		for my $i (0 .. max($#ours, $#theirs))
 		{
 			my ($one, $other) = map { defined $_ ? comparable($_) : '' } $ours[$i], $theirs[$i];
@@ -356,11 +349,11 @@ sub different_blocks
 	return @different;
 }
 
-# with something of everybody in them
+# with rows of every writer
 $load = start_copies('last', '--transactions' => 1);
-is(wait_for_background($load, 60), 0, 'at last: every writer can load') or diag(background_stderr($load));
+is(wait_for_background($load, 60), 0, 'at last: every writer succeeds') or diag(background_stderr($load));
 @committed = check_contents($primary, 'at last');
-cmp_ok(min(@committed), '>', 0, 'at last: and has');
+cmp_ok(min(@committed), '>', 0, 'at last: and has commits');
 sql('VACUUM (FREEZE) plain; VACUUM (FREEZE) indexed');
 is(sql(q{SELECT sum(laps) > 0 FROM pg_sweep_ring WHERE ring = 'vacuum'}), 't', 'VACUUM has written eagerly, too');
 check_contents($primary, 'after VACUUM');
@@ -381,7 +374,7 @@ is_deeply([ different_blocks($_) ], [], "$_: the standby has the same pages") fo
 $primary->stop;
 $standby->stop;
 check_checksums($_) for $primary, $standby;
-unlike(slurp_file($standby->logfile), qr/inconsistent page found|PANIC|TRAP/, 'standby: every page was as the primary had it');
+unlike(slurp_file($standby->logfile), qr/inconsistent page found|PANIC|TRAP/, 'standby: every page was as on the primary');
 unlike(slurp_file($primary->logfile), qr/PANIC|TRAP|could not (?:read|write)|invalid page/, 'primary: no page was wrong');
 
 done_testing();

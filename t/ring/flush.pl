@@ -1,10 +1,9 @@
 
-# Eager flush of rings as users see it: on and off, what is counted for which
-# command, that the data are the same, with all kinds of tables, in the smallest
-# pool, and when files cannot be written.
+# Eager flush of rings as users see it: on and off, the counts of each command, and
+# the same data as without.  With all kinds of tables, in the smallest pool, and with
+# files that cannot be written.
 #
-# What a lap does buffer by buffer is in t/ring/races.pl, crashes are in
-# t/ring/crash.pl.
+# t/ring/races.pl has laps buffer by buffer, t/ring/crash.pl has crashes.
 
 use strict;
 use warnings FATAL => 'all';
@@ -15,12 +14,12 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use RingTest;
+use StressTest;
 use SweepTest;
 use Test::More;
 
-# A ring of bulk writes has an eighth of the pool, 512 buffers. Only the test
-# writes anything; and WAL segments are small, because files are limited in size
-# below.
+# A ring of bulk writes has an eighth of the pool, 512 buffers.  Only the test writes
+# pages.  WAL segments are small, because a test below limits the size of files.
 my $node = sweep_node(
 	'main',
 	init => { extra => [ '--data-checksums', '--wal-segsize=1' ] },
@@ -37,12 +36,7 @@ max_parallel_maintenance_workers = 0
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep; CREATE EXTENSION pg_buffercache');
 
-sub sql
-{
-	my ($query) = @_;
-
-	return $node->safe_psql('postgres', $query);
-}
+sub sql { return $node->safe_psql('postgres', @_) }
 
 # Some 1140 pages of rows, more than two rings
 my $rows = 40000;
@@ -56,8 +50,8 @@ sub contents
 	return sql("SELECT count(*), sum(i), count(DISTINCT i), bool_and(pad = repeat('x', 200) || i) FROM $table");
 }
 
-# What pg_stat_io has of writes by sessions in a context: calls, blocks.  A session
-# reports the last of them when it exits, which psql does not wait for.
+# Writes of sessions in pg_stat_io, by context: calls, blocks.  A session reports its
+# last writes when it exits, and psql does not wait for that.
 sub stat_io
 {
 	my ($context) = @_;
@@ -70,8 +64,8 @@ SELECT sum(writes), sum(write_bytes) / 8192 FROM pg_stat_io
  WHERE backend_type = 'client backend' AND object = 'relation' AND context = '$context'});
 }
 
-# What a command adds to the counts of a kind of ring, and pg_stat_io's.  No page is
-# dirty before, so that the ring's are the only ones that are written.
+# What a command adds to the counts of a kind of ring and to pg_stat_io's.  No page is
+# dirty before: only pages of the ring are written.
 sub counted
 {
 	my ($kind, $command) = @_;
@@ -101,20 +95,20 @@ sub is_uncounted
 	return;
 }
 
-# What is true of any load through a ring with nobody else about
+# What is true of any load through a ring while no other process is active
 sub check_counts
 {
 	my ($delta, $title) = @_;
 	my $blocks = $delta->{victims} + $delta->{eager};
 
 	cmp_ok($delta->{laps}, '>', 0, "$title: there are laps ($delta->{laps})");
-	is($delta->{victims}, $delta->{laps}, "$title: a victim each");
+	is($delta->{victims}, $delta->{laps}, "$title: each with a victim");
 	cmp_ok($delta->{eager}, '>', 10 * $delta->{victims}, "$title: many blocks with it ($delta->{eager})");
 	cmp_ok($delta->{writes}, '<=', $blocks / 8, "$title: in few calls ($delta->{writes})");
-	cmp_ok($delta->{writes}, '>=', $blocks / 16, "$title: of 16 blocks at most");
+	cmp_ok($delta->{writes}, '>=', $blocks / 16, "$title: of at most 16 blocks");
 	cmp_ok($delta->{wal_flushes}, '<=', $delta->{victims}, "$title: WAL is flushed for victims only ($delta->{wal_flushes})");
 	is($delta->{skipped_locked} + $delta->{skipped_io} + $delta->{skipped_used},
-		0, "$title: nobody else is about");
+		0, "$title: no other process is active");
 	is_deeply($delta->{stat_io}, [ $delta->{writes}, $blocks ], "$title: pg_stat_io has the same calls and blocks");
 	return;
 }
@@ -132,17 +126,17 @@ SELECT ring, laps + victims + eager + writes + wal_flushes + skipped_clean + ski
              + skipped_wal + skipped_locked + skipped_io, total_time
   FROM pg_sweep_ring ORDER BY ring}),
 	"bulkwrite|0|0\nvacuum|0|0",
-	'a row for each kind of ring, all zero');
+	'one row per kind of ring, all zero');
 is(sql('SHOW pg_sweep.ring_eager_flush') . ' ' . sql('SELECT ring_eager_flush FROM pg_sweep_status'),
 	'off f', 'off by default');
 sql('CREATE ROLE user_of_none; CREATE ROLE monitor IN ROLE pg_monitor');
 like(
 	($node->psql('postgres', 'SET ROLE user_of_none; TABLE pg_sweep_ring'))[2],
-	qr/permission denied for view pg_sweep_ring/, 'not for everybody');
+	qr/permission denied for view pg_sweep_ring/, 'not for every role');
 is(sql('SET ROLE monitor; SELECT count(*) FROM pg_sweep_ring'), 2, 'for pg_monitor');
 like(
 	($node->psql('postgres', 'SET ROLE user_of_none; SET pg_sweep.ring_eager_flush = on'))[2],
-	qr/permission denied to set parameter "pg_sweep.ring_eager_flush"/, 'not to be set by everybody');
+	qr/permission denied to set parameter "pg_sweep.ring_eager_flush"/, 'not every role may set it');
 like(
 	($node->psql('postgres', q{ALTER SYSTEM SET pg_sweep.ring_eager_flush = 'sometimes'}))[2],
 	qr/parameter "pg_sweep.ring_eager_flush" requires a Boolean value/, 'on or off');
@@ -156,7 +150,7 @@ my @io = stat_io('bulkwrite');
 is_uncounted($copy, 'off');
 my @io_after = stat_io('bulkwrite');
 cmp_ok($io_after[0] - $io[0], '>', 500, 'off: the ring is written out');
-is($io_after[1] - $io[1], $io_after[0] - $io[0], 'off: each block by a call of its own');
+is($io_after[1] - $io[1], $io_after[0] - $io[0], 'off: one call per block');
 
 ring_eager_flush($node, 'on');
 is(sql('SHOW pg_sweep.ring_eager_flush') . ' ' . sql('SELECT ring_eager_flush FROM pg_sweep_status'), 'on t', 'on');
@@ -171,7 +165,7 @@ is_uncounted($copy, 'off again');
 check_counts(counted('bulkwrite', "SET pg_sweep.ring_eager_flush = on; $copy"), 'on in one session');
 ring_eager_flush($node, 'on');
 is_uncounted("SET pg_sweep.ring_eager_flush = off; $copy", 'off in one session');
-is(contents('loaded'), 8 * $rows . '|' . 8 * $sum . "|$rows|t", 'all of it is there');
+is(contents('loaded'), 8 * $rows . '|' . 8 * $sum . "|$rows|t", 'all rows are there');
 
 my $reset = sql('SELECT stats_reset FROM pg_sweep_status');
 sql('SELECT pg_sweep_reset_stats()');
@@ -180,7 +174,7 @@ is(sql('SELECT sum(laps + victims + eager + writes + skipped_clean + skipped_pin
 isnt(sql('SELECT stats_reset FROM pg_sweep_status'), $reset, 'and pg_sweep_status says when');
 is_deeply(
 	[ map { $_ > 0 } @{ counted('bulkwrite', $copy) }{ 'laps', 'eager', 'writes' } ],
-	[ 1, 1, 1 ], 'after a reset, it goes on');
+	[ 1, 1, 1 ], 'after a reset, counting goes on');
 
 #
 # Commands
@@ -198,14 +192,14 @@ for my $command ('CREATE TABLE AS', 'CREATE MATERIALIZED VIEW', 'REFRESH MATERIA
 	my $delta = counted('bulkwrite', $written_by{$command});
 
 	check_counts($delta, $command);
-	# wal_level is minimal: what is in files that nobody else sees needs no WAL
+	# wal_level is minimal: files that no other process sees need no WAL
 	is($delta->{wal_flushes} + $delta->{skipped_wal}, 0, "$command: no WAL is needed");
 }
-is(contents('made'), "$rows|$sum|$rows|t", 'what has been made is right');
+is(contents('made'), "$rows|$sum|$rows|t", 'the table is right');
 is_uncounted("INSERT INTO loaded SELECT i, 'y' FROM generate_series(1, 40000) i; DELETE FROM loaded WHERE pad = 'y'",
 	'INSERT and DELETE have no ring');
 
-# VACUUM, whose ring has 32 buffers: the pages have to be read to get there
+# VACUUM, whose ring has 32 buffers: only pages that it reads are in the ring
 sql(q{DELETE FROM made WHERE i % 10 = 0; CHECKPOINT; SELECT pg_buffercache_evict_relation('made')});
 my $vacuum = counted('vacuum', 'VACUUM (BUFFER_USAGE_LIMIT 256) made');
 check_counts($vacuum, 'VACUUM');
@@ -232,7 +226,7 @@ sql('CREATE TABLE far (i int, pad text) TABLESPACE elsewhere');
 check_counts(counted('bulkwrite', "COPY far FROM '$input'"), 'other tablespace');
 like(relation_file($node, 'far'), qr{/pg_tblspc/}, 'other tablespace: it is there');
 
-# An index, written in no order and through no ring, beside
+# An index, written in random order and not through the ring
 sql('CREATE TABLE indexed (i int, pad text); CREATE INDEX ON indexed (reverse(pad))');
 my $indexed = counted('bulkwrite', "COPY indexed FROM '$input'");
 cmp_ok($indexed->{eager}, '>', 10 * $indexed->{victims}, 'with an index: many blocks with each victim');
@@ -241,7 +235,7 @@ sql('CREATE TABLE parts (i int, pad text) PARTITION BY HASH (i)');
 sql("CREATE TABLE part_$_ PARTITION OF parts FOR VALUES WITH (MODULUS 4, REMAINDER $_)") for 0 .. 3;
 sql("COPY parts FROM '$input'");
 
-# Rows that do not need WAL, and of which a part is undone
+# Rows that need no WAL, some of them rolled back
 sql(qq{
 BEGIN;
 CREATE TABLE young (i int, pad text);
@@ -260,13 +254,13 @@ $node->stop('immediate');
 $node->start;
 is(contents($_), "$rows|$sum|$rows|t", "$_: is right after an immediate shutdown") for grep { $_ ne 'unlogged' } @tables;
 is(contents('unlogged'), '0||0|', 'unlogged table: is empty after an immediate shutdown');
-is(sql('SELECT sum(laps) FROM pg_sweep_ring'), 0, 'counts begin at zero with the server');
+is(sql('SELECT sum(laps) FROM pg_sweep_ring'), 0, 'a restart resets the counts');
 is(sql('SELECT ring_eager_flush FROM pg_sweep_status'), 't', 'and it is on from the start');
 sql('DROP TABLE unlogged, far, indexed, parts, young, loaded');
 
 #
-# Files that cannot be written: the error is core's, and everything is as dirty as
-# before, for who can write it
+# Files that cannot be written: the error is core's, and everything remains dirty for
+# a later write
 #
 SKIP:
 {
@@ -281,7 +275,7 @@ SKIP:
 	$ring->make_table('t', 420);
 	my $file = relation_file($node, 't');
 	my %way = (
-		# as if there were no space for what is beyond the middle of block 210
+		# as if there were no space beyond the middle of block 210
 		'short write' => {
 			first => { off => 210, on => 200 },
 			begin => sub { $ring->query('SELECT test_ring_limit_files(' . (8192 * 210 + 4096) . ')') },
@@ -339,10 +333,10 @@ SKIP:
 			$sqlstate{$case} //= $sqlstate;
 			is($sqlstate, $sqlstate{$case}, "$title: SQLSTATE $sqlstate, on or off");
 			$ring->is_quiet('t', "$title: after the error");
-			is_deeply([ $ring->dirty_blocks('t') ], [ $first .. $end ], "$title: all are dirty still");
+			is_deeply([ $ring->dirty_blocks('t') ], [ $first .. $end ], "$title: all are still dirty");
 			is( sql("SELECT string_agg(block::text, ' ' ORDER BY block) FROM test_ring_buffers('t') WHERE io_error"),
 				join(' ', $first .. $last),
-				"$title: the buffers know of the error");
+				"$title: the buffers have the error");
 
 			# caught, with the next victim, in a transaction that goes on
 			$stderr = $ring->stderr_of(qq{
@@ -361,22 +355,22 @@ END
 \$\$});
 			unlike($stderr, qr/ERROR/, "$title: caught, and nothing is left in the transaction");
 			is( () = $stderr =~ /WARNING: .*could not write block \d+ of base/g,
-				$way->{warnings}{$mode}, "$title: the second failure of the same block is warned of");
+				$way->{warnings}{$mode}, "$title: there is a warning at the second failure of a block");
 			$ring->is_quiet('t', "$title: caught");
 			my %clean = map { $_ => 1 } @{ $way->{clean}{$mode} };
 			is_deeply([ $ring->dirty_blocks('t') ], [ grep { !$clean{$_} } $first .. $end ],
-				"$title: those that were not written are dirty after the second error");
+				"$title: blocks that were not written are dirty after the second error");
 
 			# when it is possible again
 			$way->{end}->();
 			is_deeply([ $ring->written_blocks('t', $first, $size) ],
-				$way->{written}{$mode}, "$title: what is in the file so far");
+				$way->{written}{$mode}, "$title: in the file so far");
 			$ring->next_victims('t', 380, 1);
 			my %dirty = map { $_ => 1 } $ring->dirty_blocks('t');
 			ok(!$dirty{ $first + 2 }, "$title: the next victim is written");
 			my %written = map { $_ => 1 } $ring->written_blocks('t', $first, $size);
 			is_deeply([ grep { !$dirty{$_} && !$written{$_} } $first .. $end ],
-				[], "$title: what is clean is in the file");
+				[], "$title: clean pages are in the file");
 			$ring->is_quiet('t', "$title: the next victim");
 			sql('CHECKPOINT');
 			$ring->is_written('t', $first, $end, [ $first .. $end ], "$title: and a checkpoint");
@@ -384,7 +378,7 @@ END
 	}
 	$ring->quit;
 
-	# A command that has written nothing of its own yet
+	# An error at the first write of a command
 	sql("CREATE TABLE swept AS SELECT i, repeat('x', 200) || i AS pad FROM generate_series(1, $rows) i");
 	sql('DELETE FROM swept WHERE i % 10 = 0');
 	my $expected = contents('swept');
@@ -397,7 +391,7 @@ SELECT test_ring_limit_files(NULL);
 VACUUM (BUFFER_USAGE_LIMIT 256) swept;
 }, on_error_stop => 0);
 	is(() = $stderr =~ /ERROR:  could not write blocks .*: File too large/g, 1, 'VACUUM fails once');
-	unlike($stderr, qr/(?:ERROR|FATAL|PANIC):(?!  could not write blocks)/, 'and then does not');
+	unlike($stderr, qr/(?:ERROR|FATAL|PANIC):(?!  could not write blocks)/, 'and then succeeds');
 	is(contents('swept'), $expected, 'VACUUM: nothing is lost');
 	$node->restart;
 	is(contents('swept'), $expected, 'VACUUM: nor after a restart');
@@ -416,8 +410,7 @@ is_deeply(
 	[],
 	'no other error in the log');
 $node->stop;
-$node->command_checks_all([ 'pg_checksums', '--check', '--pgdata' => $node->data_dir ],
-	0, [qr/Bad checksums:\s+0\n/], [qr/^$/], 'all checksums are right');
+check_checksums($node);
 
 #
 # Not preloaded
@@ -429,8 +422,8 @@ is(sql('SELECT count(*) FROM pg_sweep_ring') . '|' . sql('SELECT ring_eager_flus
 $node->stop;
 
 #
-# The smallest pool: a ring of two buffers, and no process may have more than one
-# pinned for its own convenience
+# The smallest pool: a ring of two buffers, and a process may pin only one buffer
+# beyond what it needs
 #
 my $tiny = sweep_node(
 	'tiny',
@@ -451,14 +444,14 @@ is( $tiny->safe_psql('postgres', 'SELECT sum(laps) FROM pg_sweep_ring'),
 	0, '16 buffers: victims are left to core');
 $tiny->safe_psql('postgres', 'CREATE TABLE made AS TABLE loaded; DELETE FROM loaded WHERE i > 2000; VACUUM (BUFFER_USAGE_LIMIT 128) loaded; VACUUM');
 is( $tiny->safe_psql('postgres', q{SELECT count(*), sum(i), bool_and(pad = repeat('x', 200) || i) FROM loaded}),
-	'2000|2001000|t', '16 buffers: what is left is right');
+	'2000|2001000|t', '16 buffers: the remaining rows are right');
 is( $tiny->safe_psql('postgres', q{SELECT count(*), sum(i), bool_and(pad = repeat('x', 200) || i) FROM made}),
-	'4000|8002000|t', '16 buffers: what was made is right');
+	'4000|8002000|t', '16 buffers: the new table is right');
 is_deeply([ unexpected_log_lines($tiny, 0) ], [], '16 buffers: no error in the log');
 $tiny->stop;
 
 #
-# Tables that are emptied, dropped and vacuumed while rings have pages of them
+# Tables are truncated, dropped and vacuumed while rings have pages of them
 #
 my $small = sweep_node(
 	'small',
@@ -467,7 +460,7 @@ my $small = sweep_node(
 shared_buffers = 8MB
 max_connections = 10
 pg_sweep.ring_eager_flush = on
-# two that delete from one table must not begin in different places
+# two sessions that delete from one table must begin in the same place
 synchronize_seqscans = off
 });
 $small->start;
@@ -486,12 +479,12 @@ my $churn = start_pgbench(
 	'--time' => 6,
 	map { ('--file' => write_script("$_.sql", "\\set t random(1, 4)\n$script{$_}\n") . "\@$weight{$_}") }
 	  sort keys %script);
-is(wait_for_background($churn, 30), 0, 'tables come and go: nobody fails') or diag(background_stderr($churn));
+is(wait_for_background($churn, 30), 0, 'tables come and go: no session fails') or diag(background_stderr($churn));
 for my $kind ('bulkwrite', 'vacuum')
 {
 	my $counts = ring_counts($small, $kind);
 
-	# whether VACUUM finds a table large enough is chance
+	# VACUUM may not find a table that is large enough
 	cmp_ok($counts->{eager}, '>', 0, "tables come and go: pages are written eagerly") if $kind eq 'bulkwrite';
 	note("$kind: " . join(', ', map { "$_ $counts->{$_}" } @ring_columns));
 }
@@ -501,7 +494,6 @@ is( $small->safe_psql('postgres', "SELECT count(*) FROM busy_$_ WHERE pad <> rep
 check_amcheck($small, 'tables come and go');
 is_deeply([ unexpected_log_lines($small, 0) ], [], 'tables come and go: no error in the log');
 $small->stop;
-$small->command_checks_all([ 'pg_checksums', '--check', '--pgdata' => $small->data_dir ],
-	0, [qr/Bad checksums:\s+0\n/], [qr/^$/], 'tables come and go: checksums are right');
+check_checksums($small);
 
 done_testing();

@@ -1,7 +1,7 @@
 
-# Eager flush of a ring, buffer by buffer: what a lap writes, in how many calls,
-# and what it leaves alone because others use it, or because WAL would have to be
-# flushed; nothing of that waits. Then everything at once.
+# Eager flush of a ring, buffer by buffer: what a lap writes, and in how many calls.
+# It leaves alone what others use, and what needs a flush of WAL, without waiting.
+# Then all of this under load.
 
 use strict;
 use warnings FATAL => 'all';
@@ -15,7 +15,7 @@ use RingTest;
 use SweepTest;
 use Test::More;
 
-# The pool is so large that the limit of pins is none.
+# The pool is large enough that the limit of pins has no effect.
 my $node = quiet_node(q{
 shared_buffers = 160MB
 max_connections = 20
@@ -29,15 +29,10 @@ my $ring = RingTest->new($node);
 # Slots of the ring, unless a test says otherwise
 my $size = 32;
 
-sub sql
-{
-	my ($query) = @_;
+sub sql { return $node->safe_psql('postgres', @_) }
 
-	return $node->safe_psql('postgres', $query);
-}
-
-# A lap over blocks 0 to $size - 1 of table t, each in the next slot, while somebody
-# may hold some of them: counts and blocks written
+# A lap over blocks 0 to $size - 1 of table t, each in the next slot, while another
+# session may hold some of them: counts and blocks written
 sub check_lap
 {
 	my ($title, $how, $expected, $written, %held) = @_;
@@ -56,7 +51,7 @@ sub check_lap
 		$holder->query_until(qr/holding/,
 			"\\echo holding\nSELECT 'held for ' || test_ring_hold('t', '{$blocks}', '$held{how}');\n");
 		$node->poll_query_until('postgres', 'SELECT test_ring_holding() = 1')
-		  or die "$title: nobody holds";
+		  or die "$title: no session holds the blocks";
 	}
 
 	my @io = $ring->stat_io('bulkwrite');
@@ -74,7 +69,7 @@ sub check_lap
 
 	if ($held{how})
 	{
-		is(sql('SELECT test_ring_holding()'), 1, "$title: nobody has waited for who holds them");
+		is(sql('SELECT test_ring_holding()'), 1, "$title: the lap has not waited for the holder");
 		sql('SELECT test_ring_let_go()');
 		$holder->quit;
 	}
@@ -95,27 +90,23 @@ $ring->make_table('other', 420);
 $ring->stop_walwriter();
 
 #
-# Nobody else
+# No other process
 #
 check_lap('alone', 'logged',
 	{ laps => 1, victims => 1, eager => 31, writes => 2 },
 	[ 0 .. 31 ]);
-my $before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 33, 31);
-is_delta($node, 'bulkwrite', $before, {}, 'a clean victim needs no lap');
+$ring->is_lap('bulkwrite', 't', 33, 31, {}, 'a clean victim needs no lap');
 
-# The lap ends where it began: what is dirtied behind the victim is the next one's
+# The lap ends where it began: pages dirtied behind the victim are for the next lap
 $ring->begin('t', $size);
 $ring->dirty('t', 0, $size, 'logged');
 $ring->flush_wal();
 $ring->next_victims('t', 32, 5);
 $ring->dirty('t', 32, 5, 'logged');
 $ring->flush_wal();
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 40, 27);
-is_delta($node, 'bulkwrite', $before, {}, 'clean victims up to the dirty ones');
-$ring->next_victims('t', 80, 1);
-is_delta($node, 'bulkwrite', $before, { laps => 1, victims => 1, eager => 4, writes => 1, skipped_clean => 27 },
+$ring->is_lap('bulkwrite', 't', 40, 27, {}, 'clean victims up to the dirty ones');
+$ring->is_lap('bulkwrite', 't', 80, 1,
+	{ laps => 1, victims => 1, eager => 4, writes => 1, skipped_clean => 27 },
 	'the rest of the ring is looked at once');
 $ring->is_written('t', 32, 36, [ 32 .. 36 ], 'behind the victim');
 
@@ -123,12 +114,10 @@ $ring->is_written('t', 32, 36, [ 32 .. 36 ], 'behind the victim');
 $ring->begin('t', $size);
 $ring->dirty('t', 0, 20, 'logged');
 $ring->flush_wal();
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 40, 12);
-is_delta($node, 'bulkwrite', $before, {}, 'empty slots need no lap');
+$ring->is_lap('bulkwrite', 't', 40, 12, {}, 'empty slots need no lap');
 
 #
-# Others who use them
+# Other processes use the buffers
 #
 check_lap('pinned', 'logged',
 	{ laps => 1, victims => 1, eager => 28, writes => 3, skipped_pinned => 3 },
@@ -140,7 +129,7 @@ check_lap('pinned and locked exclusively', 'logged',
 	{ laps => 1, victims => 1, eager => 29, writes => 2, skipped_pinned => 2 },
 	without(31, 16, 31), how => 'exclusive', blocks => [ 31, 16 ]);
 
-# as if they had come after the look at the pins
+# as if the lock was taken after the look at the pins
 check_lap('locked shared', 'logged',
 	{ laps => 1, victims => 1, eager => 31, writes => 2 },
 	[ 0 .. 31 ], how => 'shared unpinned', blocks => [ 1 .. 20 ]);
@@ -159,10 +148,9 @@ $ring->begin('t', $size);
 $ring->dirty('t', 0, $size, 'logged');
 $ring->flush_wal();
 sql("SELECT test_ring_touch('t', '{4,5}', 1), test_ring_touch('t', '{12}', 4)");
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 32, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, eager => 28, writes => 4, skipped_used => 3 }, 'used by others: counts');
+$ring->is_lap('bulkwrite', 't', 32, 1,
+	{ laps => 1, victims => 1, eager => 28, writes => 4, skipped_used => 3 },
+	'used by others: counts');
 $ring->is_written('t', 0, 31, without(31, 4, 5, 12), 'used by others');
 
 # clean
@@ -171,17 +159,16 @@ $ring->dirty('t', 0, 10, 'logged');
 $ring->next_victims('t', 10, 2);
 $ring->dirty('t', 12, 20, 'logged');
 $ring->flush_wal();
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 32, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, eager => 29, writes => 3, skipped_clean => 2 }, 'clean between dirty ones: counts');
+$ring->is_lap('bulkwrite', 't', 32, 1,
+	{ laps => 1, victims => 1, eager => 29, writes => 3, skipped_clean => 2 },
+	'clean between dirty ones: counts');
 $ring->is_written('t', 12, 31, [ 12 .. 31 ], 'clean between dirty ones');
 
-# Who has been interrupted does not go on
+# An interrupted process does not go on
 $ring->begin('t', $size);
 $ring->dirty('t', 0, $size, 'logged');
 $ring->flush_wal();
-$before = ring_counts($node, 'bulkwrite');
+my $before = ring_counts($node, 'bulkwrite');
 is($ring->query(q{SELECT test_ring_read_interrupted('t', 32)}), 1, 'interrupted: one victim');
 is_delta($node, 'bulkwrite', $before, { laps => 1, victims => 1, writes => 1 }, 'interrupted: counts');
 $ring->is_written('t', 0, 31, [0], 'interrupted');
@@ -190,20 +177,19 @@ $ring->is_written('t', 0, 31, [0], 'interrupted');
 # WAL
 #
 
-# The victim's, which is core's to flush: all that there is, for one call
+# Core flushes WAL for the victim: all WAL in one call
 $ring->begin('t', $size);
 $ring->dirty('t', 0, $size, 'logged');
 my $end = sql('SELECT pg_current_wal_insert_lsn()');
 is(sql("SELECT min(lsn) > pg_current_wal_flush_lsn() FROM test_ring_buffers('t') WHERE dirty"),
 	't', 'WAL of all pages is not flushed');
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 32, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, eager => 31, writes => 2, wal_flushes => 1 }, 'WAL for the victim: counts');
+$ring->is_lap('bulkwrite', 't', 32, 1,
+	{ laps => 1, victims => 1, eager => 31, writes => 2, wal_flushes => 1 },
+	'WAL for the victim: counts');
 $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'WAL for the victim');
 is(sql("SELECT pg_current_wal_flush_lsn() >= '$end'"), 't', 'WAL for the victim: flushed');
 
-# The others', which must not be flushed for them
+# WAL is not flushed for the other pages
 $ring->begin('t', $size);
 $ring->dirty('t', 0, 1, 'logged');
 $ring->flush_wal();
@@ -211,64 +197,55 @@ $ring->dirty('t', 1, 20, 'logged');
 $ring->dirty('t', 21, 3, 'unlogged');
 $ring->dirty('t', 24, 8, 'logged');
 my $flushed = $ring->flushed_upto;
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 32, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, eager => 3, writes => 2, skipped_wal => 28 }, 'WAL for the others: counts');
+$ring->is_lap('bulkwrite', 't', 32, 1,
+	{ laps => 1, victims => 1, eager => 3, writes => 2, skipped_wal => 28 },
+	'WAL for the others: counts');
 $ring->is_written('t', 0, 31, [ 0, 21, 22, 23 ], 'WAL for the others');
 is($ring->flushed_upto, $flushed, 'WAL for the others: not flushed');
 
 # The next victim is one of them
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 33, 1);
-is_delta($node, 'bulkwrite', $before,
+$ring->is_lap('bulkwrite', 't', 33, 1,
 	{ laps => 1, victims => 1, eager => 27, writes => 3, wal_flushes => 1, skipped_clean => 4 },
 	'WAL for the next victim: counts');
 $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'WAL for the next victim');
 cmp_ok(lsn_number($ring->flushed_upto), '>', lsn_number($flushed), 'WAL for the next victim: flushed');
 
-# Where nothing else is to be expected, a lap gives up
+# A lap gives up after many pages that need WAL
 $ring->begin('t', 200);
 $ring->dirty('t', 0, 1, 'logged');
 $ring->flush_wal();
 $ring->dirty('t', 1, 199, 'logged');
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 200, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, writes => 1, skipped_wal => 64 }, 'many in a row that need WAL: counts');
-$ring->is_written('t', 0, 199, [0], 'many in a row that need WAL');
+$ring->is_lap('bulkwrite', 't', 200, 1,
+	{ laps => 1, victims => 1, writes => 1, skipped_wal => 64 },
+	'many pages that need WAL: counts');
+$ring->is_written('t', 0, 199, [0], 'many pages that need WAL');
 
-# and does not go through a very large ring
+# and does not go through the whole of a very large ring
 $ring->make_table('long', 2550);
 $ring->begin('long', 2500, 'vacuum');
 $ring->dirty('long', 0, 2500, 'unlogged');
-$before = ring_counts($node, 'vacuum');
-$ring->next_victims('long', 2500, 1);
-is_delta($node, 'vacuum', $before,
+$ring->is_lap('vacuum', 'long', 2500, 1,
 	{ laps => 1, victims => 1, eager => 2047, writes => 128 }, 'a ring of 20 MB: counts');
 $ring->is_written('long', 0, 2499, [ 0 .. 2047 ], 'a ring of 20 MB');
 sql('DROP TABLE long');
 
-# No WAL at all, whatever the page says
+# Unlogged pages need no WAL, whatever their LSN
 $ring->make_table('unlogged', 40, 'UNLOGGED');
 $ring->begin('unlogged', $size);
 $ring->dirty('unlogged', 0, 10, 'unlogged');
 $ring->dirty('unlogged', 10, 22, 'fake lsn');
 $flushed = $ring->flushed_upto;
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('unlogged', 32, 1);
-is_delta($node, 'bulkwrite', $before,
+$ring->is_lap('bulkwrite', 'unlogged', 32, 1,
 	{ laps => 1, victims => 1, eager => 31, writes => 2 }, 'unlogged pages: counts');
 $ring->is_written('unlogged', 0, 31, [ 0 .. 31 ], 'unlogged pages');
 is($ring->flushed_upto, $flushed, 'unlogged pages: no WAL is flushed');
 
-# and a victim whose LSN is made up
+# and a victim with a fake LSN
 $ring->begin('unlogged', 2);
 $ring->dirty('unlogged', 0, 2, 'fake lsn');
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('unlogged', 2, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, eager => 1, writes => 1 }, 'a victim with an LSN that is made up: counts');
+$ring->is_lap('bulkwrite', 'unlogged', 2, 1,
+	{ laps => 1, victims => 1, eager => 1, writes => 1 },
+	'a victim with a fake LSN: counts');
 sql('DROP TABLE unlogged');
 
 #
@@ -280,35 +257,31 @@ for my $limit (1, 3, 16, 127, 128)
 	$ring->begin('t', 200);
 	$ring->dirty('t', 0, 200, 'logged');
 	$ring->flush_wal();
-	$before = ring_counts($node, 'bulkwrite');
-	$ring->next_victims('t', 200, 1);
-	is_delta($node, 'bulkwrite', $before,
+	$ring->is_lap('bulkwrite', 't', 200, 1,
 		{ laps => 1, victims => 1, eager => 199, writes => int((200 + $limit - 1) / $limit) },
-		"up to $limit blocks a call: counts");
-	$ring->is_written('t', 0, 199, [ 0 .. 199 ], "up to $limit blocks a call");
+		"up to $limit blocks per call: counts");
+	$ring->is_written('t', 0, 199, [ 0 .. 199 ], "up to $limit blocks per call");
 }
 $ring->query('RESET io_combine_limit');
 
-# Blocks of the same numbers' sequence, but of two tables; and every other block
+# Consecutive numbers, but in two tables; and every other block
 $ring->clean('other');
 $ring->begin('t', $size);
 $ring->dirty('t', 0, 10, 'logged');
 $ring->dirty('other', 10, 10, 'logged');
 $ring->dirty('t', 20 + 2 * $_, 1, 'logged') for 0 .. 11;
 $ring->flush_wal();
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 100, 1);
-is_delta($node, 'bulkwrite', $before,
+$ring->is_lap('bulkwrite', 't', 100, 1,
 	{ laps => 1, victims => 1, eager => 31, writes => 14 }, 'no neighbours: counts');
 $ring->is_written('t', 0, 9, [ 0 .. 9 ], 'no neighbours: before');
 $ring->is_written('other', 10, 19, [ 10 .. 19 ], 'no neighbours: of another table');
 is_deeply([ $ring->written_blocks('t', 20, 23) ], [ map { 20 + 2 * $_ } 0 .. 11 ], 'no neighbours: every other block');
 is_deeply([ $ring->written_blocks('t', 10, 10) ], [], 'no neighbours: and not in the wrong table');
 
-# The border of two files, one of them with a hole up to there
+# The border between two files, the first of which is a hole
 my $segment = sql('SHOW segment_size');
 my %unit = (kB => 1, MB => 1024, GB => 1024 * 1024);
-$segment =~ /^(\d+)(kB|MB|GB)$/ or die "what is $segment?";
+$segment =~ /^(\d+)(kB|MB|GB)$/ or die "unknown segment_size: $segment";
 my $border = $1 * $unit{$2} / 8;
 
 SKIP:
@@ -330,9 +303,7 @@ SKIP:
 	$ring->begin('large', $size);
 	$ring->dirty('large', $border - 6, $size, 'logged');
 	$ring->flush_wal();
-	$before = ring_counts($node, 'bulkwrite');
-	$ring->next_victims('large', $border + 26, 1);
-	is_delta($node, 'bulkwrite', $before,
+	$ring->is_lap('bulkwrite', 'large', $border + 26, 1,
 		{ laps => 1, victims => 1, eager => 31, writes => 3 }, 'two files: counts');
 	is_deeply([ $ring->written_blocks('large', $border - 6, 6) ], [ $border - 6 .. $border - 1 ], 'two files: the first');
 	my @second = read_blocks("$path.1", 0, 26);
@@ -353,7 +324,7 @@ is_delta($node, 'vacuum', $before->{vacuum},
 	{ laps => 1, victims => 1, eager => 31, writes => 2, wal_flushes => 1 }, 'ring of VACUUM: counts');
 my @io_after = $ring->stat_io('vacuum');
 is_deeply([ map { $io_after[$_] - $io[$_] } 0, 1 ], [ 2, 32 ], 'ring of VACUUM: pg_stat_io');
-is_delta($node, 'bulkwrite', $before->{bulkwrite}, {}, 'ring of VACUUM: is not the other one');
+is_delta($node, 'bulkwrite', $before->{bulkwrite}, {}, 'ring of VACUUM: not counted as the other');
 $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'ring of VACUUM');
 
 $ring->begin('t', $size, 'bulkread');
@@ -375,7 +346,7 @@ $before = ring_counts($node, 'bulkwrite');
 $ring->next_victims('t', 32, 3);
 is_delta($node, 'bulkwrite', $before, {}, 'off: nothing is counted');
 @io_after = $ring->stat_io('bulkwrite');
-is_deeply([ map { $io_after[$_] - $io[$_] } 0, 1 ], [ 3, 3 ], 'off: pg_stat_io has a call a victim');
+is_deeply([ map { $io_after[$_] - $io[$_] } 0, 1 ], [ 3, 3 ], 'off: pg_stat_io has one call per victim');
 $ring->is_written('t', 0, 31, [ 0 .. 2 ], 'off');
 ring_eager_flush($node, 'on');
 $ring->next_victims('t', 35, 1);
@@ -384,7 +355,7 @@ is_delta($node, 'bulkwrite', $before,
 $ring->is_written('t', 0, 31, [ 0 .. 31 ], 'on again');
 
 #
-# The table is gone meanwhile, or what the ring has of it
+# The table, or the ring's pages of it, are gone meanwhile
 #
 for my $how ('DROP TABLE gone', 'TRUNCATE gone')
 {
@@ -393,16 +364,13 @@ for my $how ('DROP TABLE gone', 'TRUNCATE gone')
 	$ring->dirty('gone', 0, 20, 'logged');
 	$ring->dirty('t', 20, 12, 'logged');
 	sql($how);
-	$before = ring_counts($node, 'bulkwrite');
-	$ring->next_victims('t', 40, 20);
-	is_delta($node, 'bulkwrite', $before, {}, "$how: pages that are gone need no lap");
+	$ring->is_lap('bulkwrite', 't', 40, 20, {}, "$how: removed pages need no lap");
 	$ring->dirty('t', 40, 20, 'logged');
 	$ring->flush_wal();
-	$ring->next_victims('t', 60, 1);
-	is_delta($node, 'bulkwrite', $before,
+	$ring->is_lap('bulkwrite', 't', 60, 1,
 		{ laps => 1, victims => 1, eager => 31, writes => 3 }, "$how: counts after that");
-	$ring->is_written('t', 20, 31, [ 20 .. 31 ], "$how: pages that have stayed");
-	$ring->is_written('t', 40, 59, [ 40 .. 59 ], "$how: pages that have come");
+	$ring->is_written('t', 20, 31, [ 20 .. 31 ], "$how: older pages");
+	$ring->is_written('t', 40, 59, [ 40 .. 59 ], "$how: new pages");
 }
 
 $ring->make_table('gone', 40);
@@ -411,15 +379,13 @@ $ring->dirty('t', 0, 1, 'logged');
 $ring->dirty('gone', 0, 31, 'logged');
 $ring->flush_wal();
 sql("SELECT test_ring_truncate('gone', 11)");
-$before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 40, 1);
-is_delta($node, 'bulkwrite', $before,
-	{ laps => 1, victims => 1, eager => 11, writes => 2, skipped_clean => 20 }, 'cut: counts');
-$ring->is_written('gone', 0, 10, [ 0 .. 10 ], 'cut: what is left');
-is(-s relation_file($node, 'gone'), 11 * 8192, 'cut: the file is not longer than that');
+$ring->is_lap('bulkwrite', 't', 40, 1,
+	{ laps => 1, victims => 1, eager => 11, writes => 2, skipped_clean => 20 }, 'truncated: counts');
+$ring->is_written('gone', 0, 10, [ 0 .. 10 ], 'truncated: what is left');
+is(-s relation_file($node, 'gone'), 11 * 8192, 'truncated: the file is not longer than that');
 sql('DROP TABLE gone');
 
-# Somebody else's pages have come to its buffers: the free ones are taken first
+# Pages of another session are in its buffers: free buffers are used first
 $ring->make_table('gone', 40);
 $ring->make_table('new', 40);
 $ring->begin('t', $size);
@@ -435,9 +401,9 @@ $before = ring_counts($node, 'bulkwrite');
 $ring->next_victims('t', 40, 1);
 my $delta = ring_delta($node, 'bulkwrite', $before);
 is($delta->{eager} + $delta->{skipped_clean}, 31, "another's pages in the ring: counts");
-is(scalar($ring->written_blocks('new', 0, 31)), $delta->{eager}, "another's pages in the ring: written, and right");
+is(scalar($ring->written_blocks('new', 0, 31)), $delta->{eager}, "another's pages in the ring: written correctly");
 note("$delta->{eager} of another's pages were in the ring");
-is(31 - scalar($ring->dirty_blocks('new')), $delta->{eager}, "another's pages in the ring: the others are dirty still");
+is(31 - scalar($ring->dirty_blocks('new')), $delta->{eager}, "another's pages in the ring: the others are still dirty");
 $ring->is_quiet('new', "another's pages in the ring");
 $other->quit;
 
@@ -445,7 +411,7 @@ $ring->continue_walwriter();
 $ring->quit;
 
 #
-# All at once: two rings, of which others lock, change and log the same pages, and
+# Load: two rings, other processes that lock, change and log the same pages, and
 # checkpoints that write them
 #
 my $seconds = 6;
@@ -459,19 +425,19 @@ my @busy = (
 	psql_in_background($node, 'disturb_2', "SELECT test_ring_disturb('busy', $milliseconds)"),
 	psql_in_background($node, 'checkpoints', ('SELECT pg_sleep(0.2)', 'CHECKPOINT') x (4 * $seconds)));
 my $seen = watch_files($node, $seconds - 1, ['busy']);
-is_deeply([ map { wait_for_background($_, $seconds) } @busy ], [ (0) x @busy ], 'all at once: nobody fails')
+is_deeply([ map { wait_for_background($_, $seconds) } @busy ], [ (0) x @busy ], 'load: no session fails')
   or diag(map { background_stderr($_) } @busy);
-is_deeply($seen->{early}, [], "all at once: WAL before data ($seen->{pages} pages, $seen->{nearest} bytes)");
-cmp_ok($seen->{pages}, '>', 5000, 'all at once: many have been looked at');
+is_deeply($seen->{early}, [], "load: WAL before data ($seen->{pages} pages, $seen->{nearest} bytes)");
+cmp_ok($seen->{pages}, '>', 5000, 'load: many pages were read');
 $delta = ring_counts($node, 'bulkwrite');
 note(join ', ', map { "$_ $delta->{$_}" } @ring_columns);
 note("$_->{name}: " . slurp_file($_->{out})) for @busy[ 0 .. 3 ];
-cmp_ok($delta->{eager}, '>', 1000, 'all at once: pages are written eagerly');
-cmp_ok($delta->{skipped_pinned} + $delta->{skipped_locked} + $delta->{skipped_io}, '>', 0, 'all at once: and some are in use');
-$ring->is_quiet('busy', 'all at once');
-is(sql(q{SELECT test_ring_wrong('busy')}), '', 'all at once: every page is of one piece, in the file, too');
+cmp_ok($delta->{eager}, '>', 1000, 'load: pages are written eagerly');
+cmp_ok($delta->{skipped_pinned} + $delta->{skipped_locked} + $delta->{skipped_io}, '>', 0, 'load: and some are in use');
+$ring->is_quiet('busy', 'load');
+is(sql(q{SELECT test_ring_wrong('busy')}), '', 'load: no page is torn, in the pool or in the file');
 sql('CHECKPOINT');
-is(sql(q{SELECT test_ring_wrong('busy')}), '', 'all at once: after a checkpoint');
+is(sql(q{SELECT test_ring_wrong('busy')}), '', 'load: after a checkpoint');
 
 check_what_is_left($node);
 

@@ -1,8 +1,8 @@
 
-# A lap through a ring that is stopped between any two of its steps, while others
-# do to the same buffer what they may: lock it, log a change, write it, set a hint
-# bit, or drop the table and use the buffer for another one.  WAL comes before data,
-# and what others have changed is not lost.
+# A lap through a ring is stopped between any two of its steps, while other processes
+# use the same buffer: they lock it, log a change, write it, set a hint bit, or drop
+# the table and use the buffer for another one.  WAL comes before data, and no change
+# of another process is lost.
 
 use strict;
 use warnings FATAL => 'all';
@@ -24,15 +24,10 @@ max_connections = 10
 my $ring = RingTest->new($node);
 my $other = RingTest->new($node);
 
-sub sql
-{
-	my ($query) = @_;
+sub sql { return $node->safe_psql('postgres', @_) }
 
-	return $node->safe_psql('postgres', $query);
-}
-
-# A ring of four: a victim, and three blocks that are nobody's neighbours, so that
-# nothing has been begun and not been written when one of them is looked at
+# A ring of four: a victim and three blocks without neighbours.  So no write is
+# pending when the lap looks at one of them.
 my @blocks = (0, 10, 20, 30);
 
 sub fill_ring
@@ -45,18 +40,18 @@ sub fill_ring
 	return;
 }
 
-# Start the lap that stops before it does this with block 10
+# Start a lap that stops before this step of block 10.
 sub start_lap
 {
 	my ($place) = @_;
 
 	$ring->query("SELECT test_ring_instrument(true), test_ring_stop_at('$place', 10)");
 	$ring->{session}->query_until(qr/started/, "\\echo started\nSELECT test_ring_read('t', 300, 1);\n");
-	$node->poll_query_until('postgres', 'SELECT test_ring_stopped() = 1') or die "nobody stops at $place";
+	$node->poll_query_until('postgres', 'SELECT test_ring_stopped() = 1') or die "no lap stops at $place";
 	return;
 }
 
-# Let it go on; returns what it counted
+# Let it go on; returns its counts.
 sub end_lap
 {
 	sql('SELECT test_ring_go()');
@@ -98,15 +93,15 @@ sub hold
 	my ($how) = @_;
 
 	$holder = psql_in_background($node, 'holder', "SELECT test_ring_hold('t', '{10}', '$how')");
-	$node->poll_query_until('postgres', 'SELECT test_ring_holding() = 1') or die 'nobody holds';
+	$node->poll_query_until('postgres', 'SELECT test_ring_holding() = 1') or die 'no session holds the block';
 	return;
 }
 
 sub let_go
 {
-	is(sql('SELECT test_ring_holding()'), 1, 'nobody has waited for who holds it');
+	is(sql('SELECT test_ring_holding()'), 1, 'the lap has not waited for the holder');
 	sql('SELECT test_ring_let_go()');
-	is(wait_for_background($holder, 0), 0, 'who held it lets go');
+	is(wait_for_background($holder, 0), 0, 'the holder lets go');
 	return;
 }
 
@@ -122,7 +117,7 @@ $ring->make_table('t', 400);
 $other->make_ring(4);
 $ring->stop_walwriter();
 
-check_stop('nothing happens', place => 'write', how => 'logged',
+check_stop('no other process', place => 'write', how => 'logged',
 	meanwhile => sub { },
 	counts => 'victims 1, eager 3, writes 4',
 	written => \@blocks, dirty => []);
@@ -163,7 +158,7 @@ my $lap = end_lap();
 my ($eager) = $lap =~ /eager (\d+)/;
 note("dropped by then: $lap");
 ok($eager, 'dropped by then: another page is written');
-is(scalar($ring->written_blocks('new', 0, 40)), $eager, 'dropped by then: as what it is');
+is(scalar($ring->written_blocks('new', 0, 40)), $eager, 'dropped by then: to its own table');
 is(scalar($ring->dirty_blocks('new')), 6 - $eager, 'dropped by then: and no other is clean');
 $ring->is_quiet('new', 'dropped by then');
 $other->make_ring(4);
@@ -194,7 +189,7 @@ check_stop('pinned, written by then', place => 'lock', how => 'logged',
 	written => \@blocks, dirty => []);
 
 #
-# Pinned and locked, its LSN looked at
+# Pinned and locked, and its LSN was read
 #
 check_stop('locked, written by then', place => 'io', how => 'logged',
 	meanwhile => sub { sql(q{SELECT test_ring_write_out('t', 10)}) },
@@ -206,7 +201,7 @@ check_stop('locked, being written by then', place => 'io', how => 'logged',
 	counts => 'victims 1, eager 2, writes 3, skipped_io 1',
 	written => [ 0, 20, 30 ], dirty => [10]);
 
-# The page is clean when it gets the hint, so that it gets an LSN, too
+# The hint comes to a clean page, which thereby gets an LSN, too
 check_stop('locked, written and hinted by then', place => 'io', how => 'unlogged',
 	meanwhile => sub {
 		sql(q{SELECT test_ring_write_out('t', 10)});
@@ -225,7 +220,7 @@ check_stop('I/O begun, hinted by then', place => 'write', how => 'logged',
 	counts => 'victims 1, eager 3, writes 4',
 	written => \@blocks, dirty => [10]);
 
-# Others wait for it, and get on
+# Others wait for it, and go on
 fill_ring('logged');
 start_lap('write');
 my @waiting = (
@@ -235,15 +230,15 @@ my @waiting = (
 ok( $node->poll_query_until('postgres', q{
 SELECT count(*) = 3 FROM pg_stat_activity
  WHERE backend_type = 'client backend' AND (wait_event IN ('CheckpointStart', 'CheckpointDone', 'BufferIo', 'BufferContent'))}),
-	'I/O begun: a checkpoint, a writer and somebody with a change wait');
-# the checkpoint may be faster with the next ones
+	'I/O begun: a checkpoint, a writer and a process with a change wait');
+# the checkpoint may write the next ones first
 like(end_lap(), qr/^victims 1, eager [123], writes [234]/, 'I/O begun, others wait: counts');
-is_deeply([ map { wait_for_background($_, 0) } @waiting ], [ 0, 0, 0 ], 'I/O begun: they get on');
+is_deeply([ map { wait_for_background($_, 0) } @waiting ], [ 0, 0, 0 ], 'I/O begun: they go on');
 sql('CHECKPOINT');
 $ring->is_quiet('t', 'I/O begun, others have waited');
 is_deeply([ $ring->dirty_blocks('t') ], [], 'I/O begun, others have waited: all is written');
 
-# DROP TABLE waits, too: no page is written to a file that is not there
+# DROP TABLE waits, too: no page is written to a removed file
 $ring->make_table('gone', 40);
 fill_ring('logged', 't', 'gone', 'gone', 'gone');
 my $file = relation_file($node, 'gone');
@@ -252,16 +247,14 @@ my $drop = psql_in_background($node, 'drop', 'DROP TABLE gone');
 usleep(300_000);
 ok(-s $file, 'I/O begun: the file is not removed meanwhile');
 like(end_lap(), qr/^victims 1, eager [123], writes [234]/, 'I/O begun, a table dropped: counts');
-is(wait_for_background($drop, 0), 0, 'I/O begun, a table dropped: it is, afterwards');
-is(-s $file // 0, 0, 'I/O begun, a table dropped: nothing is left of it');
+is(wait_for_background($drop, 0), 0, 'I/O begun, a table dropped: DROP TABLE succeeds');
+is(-s $file // 0, 0, 'I/O begun, a table dropped: the file is gone');
 
 # The extension's own again
 $ring->query('SELECT test_ring_instrument(false)');
 fill_ring('logged');
-my $before = ring_counts($node, 'bulkwrite');
-$ring->next_victims('t', 300, 1);
-is_delta($node, 'bulkwrite', $before, { laps => 1, victims => 1, eager => 3, writes => 4 },
-	"the extension's own code, not the copy");
+$ring->is_lap('bulkwrite', 't', 300, 1,
+	{ laps => 1, victims => 1, eager => 3, writes => 4 }, "the extension's own code, not the copy");
 
 $ring->continue_walwriter();
 $ring->quit;

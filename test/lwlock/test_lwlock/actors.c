@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * actors.c
- *	  Sessions that do what others tell them, and SQL functions.
+ *	  Sessions that take commands from others.
  *
- * An actor is a session in test_lwlock_serve(), where it does one command after
- * the other, with its LWLocks held in between.  So a test script in one session
- * moves several processes step by step, and looks at what came of it.
+ * An actor is a session in test_lwlock_serve(), which executes one command after
+ * the other and keeps its LWLocks in between.  A test script in one session moves
+ * several processes step by step, and looks at the results.
  *
  * IDENTIFICATION
  *	  test/lwlock/test_lwlock/actors.c
@@ -14,12 +14,7 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "funcapi.h"
-#include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "storage/proc.h"
-#include "utils/builtins.h"
 #include "utils/wait_event.h"
 
 #include "test_lwlock.h"
@@ -32,9 +27,6 @@ PG_FUNCTION_INFO_V1(test_lwlock_send);
 PG_FUNCTION_INFO_V1(test_lwlock_stop);
 PG_FUNCTION_INFO_V1(test_lwlock_go);
 PG_FUNCTION_INFO_V1(test_lwlock_actors);
-PG_FUNCTION_INFO_V1(test_lwlock_state);
-PG_FUNCTION_INFO_V1(test_lwlock_force);
-PG_FUNCTION_INFO_V1(test_lwlock_workers);
 
 typedef enum TestCommand
 {
@@ -68,33 +60,10 @@ static const char *const mode_names[] = {
 	[LW_SHARED] = "shared",
 };
 
-/*
- * The number of a name in a table; what it names is for the message.
- */
-static int
-find_name(const char *const *names, int n, text *name_text, const char *what)
-{
-	char	   *name = text_to_cstring(name_text);
-
-	for (int i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	elog(ERROR, "there is no %s \"%s\"", what, name);
-}
-
-static void
-require_shared(void)
-{
-	if (test_shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("test_lwlock must be loaded via \"shared_preload_libraries\"")));
-}
-
 static TestActor *
 find_actor(int32 number)
 {
-	require_shared();
+	test_require_shared();
 	if (number < 0 || number >= TEST_NUM_ACTORS)
 		elog(ERROR, "actors are 0 to %d", TEST_NUM_ACTORS - 1);
 	return &test_shared->actors[number];
@@ -106,17 +75,8 @@ find_present_actor(int32 number)
 	TestActor  *actor = find_actor(number);
 
 	if (actor->pid == 0)
-		elog(ERROR, "actor %d is not there", number);
+		elog(ERROR, "there is no actor %d", number);
 	return actor;
-}
-
-static int
-find_lock(int32 number)
-{
-	require_shared();
-	if (number < 0 || number >= TEST_NUM_LOCKS)
-		elog(ERROR, "locks are 0 to %d", TEST_NUM_LOCKS - 1);
-	return number;
 }
 
 static void
@@ -126,7 +86,7 @@ note_acquisition(TestActor *actor)
 }
 
 /*
- * Returns false when there is to be no next one.
+ * Returns false if this was the last command.
  */
 static bool
 do_command(TestActor *actor)
@@ -201,7 +161,7 @@ test_lwlock_serve(PG_FUNCTION_ARGS)
 	TestSlot   *slot = &test_shared->slots[MyProcNumber];
 
 	if (actor->pid != 0)
-		elog(ERROR, "actor %d is there already", PG_GETARG_INT32(0));
+		elog(ERROR, "there is an actor %d already", PG_GETARG_INT32(0));
 
 	actor->procno = MyProcNumber;
 	actor->acquired = 0;
@@ -210,8 +170,8 @@ test_lwlock_serve(PG_FUNCTION_ARGS)
 	pg_atomic_write_u32(&slot->armed, 0);
 	pg_atomic_write_u64(&slot->sleeps, 0);
 	pg_atomic_write_u64(&slot->queueings, 0);
-	pg_write_barrier();			/* who sees the pid sees the rest; the reading
-								 * side is SQL functions, later ones */
+	pg_write_barrier();			/* a process that sees the pid sees the rest;
+								 * the readers are later SQL functions */
 	actor->pid = MyProcPid;
 
 	PG_TRY();
@@ -247,15 +207,15 @@ Datum
 test_lwlock_send(PG_FUNCTION_ARGS)
 {
 	TestActor  *actor = find_present_actor(PG_GETARG_INT32(0));
-	int			command = find_name(command_names, lengthof(command_names),
-									PG_GETARG_TEXT_PP(1), "command");
-	int			mode = find_name(mode_names, lengthof(mode_names),
-								 PG_GETARG_TEXT_PP(3), "mode");
+	int			command = test_find_name(command_names, lengthof(command_names),
+										 PG_GETARG_TEXT_PP(1), "command");
+	int			mode = test_find_name(mode_names, lengthof(mode_names),
+									  PG_GETARG_TEXT_PP(3), "mode");
 
 	if (pg_atomic_read_membarrier_u32(&actor->busy) != 0)
 		elog(ERROR, "actor %d is busy", PG_GETARG_INT32(0));
 	actor->command = command;
-	actor->lock = find_lock(PG_GETARG_INT32(2));
+	actor->lock = test_find_lock(PG_GETARG_INT32(2));
 	actor->mode = mode;
 	actor->value = PG_GETARG_INT64(4);
 	actor->result[0] = '\0';
@@ -270,11 +230,11 @@ Datum
 test_lwlock_stop(PG_FUNCTION_ARGS)
 {
 	TestActor  *actor = find_present_actor(PG_GETARG_INT32(0));
-	int			point = find_name(test_point_names, TEST_NUM_POINTS,
-								  PG_GETARG_TEXT_PP(1), "point");
+	int			point = test_find_name(test_point_names, TEST_NUM_POINTS,
+									   PG_GETARG_TEXT_PP(1), "point");
 
 	if (!test_stop_points)
-		elog(ERROR, "nobody can be stopped: test_lwlock.stop_points is off");
+		elog(ERROR, "no process can be stopped: test_lwlock.stop_points is off");
 	pg_atomic_fetch_or_u32(&test_shared->slots[actor->procno].armed, 1u << point);
 	PG_RETURN_VOID();
 }
@@ -310,7 +270,7 @@ actor_state(TestActor *actor)
 }
 
 /*
- * test_lwlock_actors(): those who are there
+ * test_lwlock_actors()
  */
 Datum
 test_lwlock_actors(PG_FUNCTION_ARGS)
@@ -337,121 +297,4 @@ test_lwlock_actors(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-/*
- * The queue as it is, without locking it: whoever looks has seen to it that
- * nobody moves.
- */
-static char *
-list_waiters(uint64 state)
-{
-	StringInfoData buf;
-	ProcNumber	cur = LWLockNewest(state);
-
-	initStringInfo(&buf);
-	for (int n = 0; cur != INVALID_PROC_NUMBER; n++)
-	{
-		PGPROC	   *proc;
-		int			actor;
-
-		if (cur < 0 || cur >= (ProcNumber) test_shared->num_slots || n > TEST_NUM_ACTORS)
-		{
-			appendStringInfoString(&buf, " broken");
-			break;
-		}
-		proc = GetPGProcByNumber(cur);
-		for (actor = 0; actor < TEST_NUM_ACTORS; actor++)
-			if (test_shared->actors[actor].pid != 0 && test_shared->actors[actor].procno == cur)
-				break;
-		appendStringInfo(&buf, "%s%d%c%s", n > 0 ? " " : "", actor,
-						 "esw"[Min(LW_WAIT_MODE(proc->lwWaitMode), LW_WAIT_UNTIL_FREE)],
-						 proc->lwWaitMode & LW_WAIT_FRONT ? "+" : "");
-		cur = proc->lwWaitLink.next;
-	}
-	return buf.data;
-}
-
-/*
- * test_lwlock_state(lock)
- */
-Datum
-test_lwlock_state(PG_FUNCTION_ARGS)
-{
-	LWLock	   *lock = &test_shared->locks[find_lock(PG_GETARG_INT32(0))].lock;
-	uint64		state = pg_atomic_read_u64(LWLockState(lock));
-	StringInfoData flags;
-	TupleDesc	tupdesc;
-	Datum		values[3];
-	bool		nulls[3] = {0};
-
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-
-	initStringInfo(&flags);
-	if (state & LW_FLAG_LOCKED)
-		appendStringInfoString(&flags, " list_locked");
-	if (state & LW_FLAG_RELEASE_OK)
-		appendStringInfoString(&flags, " release_ok");
-	if (state & LW_FLAG_WAKE_WANTED)
-		appendStringInfoString(&flags, " wake_wanted");
-	if (state & LW_FLAG_RESERVED)
-		appendStringInfoString(&flags, " reserved");
-
-	if (state & LW_VAL_EXCLUSIVE)
-		values[0] = CStringGetTextDatum("exclusive");
-	else if (state & LW_SHARED_MASK)
-		values[0] = CStringGetTextDatum(psprintf("shared " UINT64_FORMAT, state & LW_SHARED_MASK));
-	else
-		values[0] = CStringGetTextDatum("free");
-	values[1] = CStringGetTextDatum(flags.len > 0 ? flags.data + 1 : "");
-	values[2] = CStringGetTextDatum(list_waiters(state));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
-}
-
-/*
- * test_lwlock_force(lock, what, value)
- */
-Datum
-test_lwlock_force(PG_FUNCTION_ARGS)
-{
-	static const char *const names[] = {"list_locked", "exclusive", "queue"};
-	static const uint64 bits[] = {
-		LW_FLAG_LOCKED, LW_VAL_EXCLUSIVE, ~(uint64) 0 << LW_NEWEST_SHIFT
-	};
-	int			number = find_lock(PG_GETARG_INT32(0));
-	int			what = find_name(names, lengthof(names), PG_GETARG_TEXT_PP(1), "part of the word");
-	pg_atomic_uint64 *word = LWLockState(&test_shared->locks[number].lock);
-
-	if (PG_GETARG_BOOL(2))
-		pg_atomic_fetch_or_u64(word, what == 2 ? test_shared->lost[number] : bits[what]);
-	else
-	{
-		uint64		before = pg_atomic_fetch_and_u64(word, ~bits[what]);
-
-		if (what == 2)
-			test_shared->lost[number] = before & bits[what];
-	}
-	PG_RETURN_VOID();
-}
-
-/*
- * test_lwlock_workers()
- */
-Datum
-test_lwlock_workers(PG_FUNCTION_ARGS)
-{
-	TupleDesc	tupdesc;
-	Datum		values[3];
-	bool		nulls[3] = {0};
-
-	require_shared();
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	values[0] = Int64GetDatum(pg_atomic_read_u64(&test_shared->switches));
-	values[1] = Int64GetDatum(pg_atomic_read_u64(&test_shared->looks));
-	values[2] = Int64GetDatum(pg_atomic_read_u64(&test_shared->hangs));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * hammer.c
- *	  All ways of acquiring and releasing LWLocks, at random, as fast as it goes.
+ *	  All ways of acquiring and releasing LWLocks, at random, as fast as possible.
  *
- * Who holds a lock exclusively adds one to a plain counter, so that two holders at
- * once lose a count; who shares it sees the counter stand still.
+ * An exclusive holder adds one to a plain counter: two holders at once would lose
+ * a count.  A shared holder must see the counter unchanged.
  *
  * IDENTIFICATION
  *	  test/lwlock/test_lwlock/hammer.c
@@ -14,13 +14,10 @@
 #include "postgres.h"
 
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 
 #include "test_lwlock.h"
 
-/* One hold in so many loses its CPU, so that others really must wait */
+/* One hold in this many gives up its CPU: others really must wait */
 #define NAP_ONE_IN		100
 #define NAP_US			50
 
@@ -41,8 +38,8 @@ hold_for_a_while(void)
 }
 
 /*
- * With the lock held exclusively: count, and perhaps let those go on who wait for
- * the variable.
+ * With the lock held exclusively: count, and perhaps wake the waiters for the
+ * variable.
  */
 static void
 add_one(int number)
@@ -81,7 +78,7 @@ release_somehow(LWLock *lock, LWLockMode mode)
 }
 
 /*
- * Returns false if a shared holder has seen somebody write.
+ * Returns false if the counter changed under a shared lock.
  */
 static bool
 strike(int number)
@@ -131,13 +128,12 @@ strike(int number)
 }
 
 /*
- * test_lwlock_hammer(times): on random locks
+ * test_lwlock_hammer(times)
  */
 Datum
 test_lwlock_hammer(PG_FUNCTION_ARGS)
 {
-	if (test_shared == NULL)
-		elog(ERROR, "test_lwlock is not preloaded");
+	test_require_shared();
 	for (int i = 0; i < PG_GETARG_INT32(0); i++)
 	{
 		int			number = random_below(TEST_NUM_LOCKS);
@@ -150,22 +146,17 @@ test_lwlock_hammer(PG_FUNCTION_ARGS)
 }
 
 /*
- * test_lwlock_hammered(): what the counters say, and how often was counted
+ * test_lwlock_hammered()
  */
 Datum
 test_lwlock_hammered(PG_FUNCTION_ARGS)
 {
-	TupleDesc	tupdesc;
 	Datum		values[2];
-	bool		nulls[2] = {0};
 	uint64		sum = 0;
 
-	if (test_shared == NULL)
-		elog(ERROR, "test_lwlock is not preloaded");
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+	test_require_shared();
 
-	/* each lock acquired, so that its counter is up to date */
+	/* the lock also orders our read after the last write */
 	for (int i = 0; i < TEST_NUM_LOCKS; i++)
 	{
 		LWLockAcquire(&test_shared->locks[i].lock, LW_SHARED);
@@ -174,6 +165,5 @@ test_lwlock_hammered(PG_FUNCTION_ARGS)
 	}
 	values[0] = Int64GetDatum(sum);
 	values[1] = Int64GetDatum(pg_atomic_read_u64(&test_shared->total));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+	return test_return_row(fcinfo, values);
 }

@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * hooks.c
- *	  Stop points around the hooks for waiting, and who sleeps on what.
+ *	  Stop points around the hooks for waiting, and notes on which process sleeps
+ *	  on which lock.
  *
- * Calls go on to the routine that was in place before, pg_sweep's, or to core's
- * own way if there was none.  Everybody notes which lock he sleeps on, for the
- * watchdog; only for locks of ours is anybody stopped.
+ * Calls are passed on to the routine that was in place before, pg_sweep's, or to
+ * core if there was none.  Each process notes for the watchdog which lock it
+ * sleeps on.  Processes are stopped only at our own locks.
  *
- * In a hook, nothing may be waited for that takes an LWLock or is woken by the
- * semaphore of this process: hence sleeping and looking again.
+ * A hook must not wait for anything that takes an LWLock or is woken by the
+ * semaphore of this process.  Hence a stopped process polls.
  *
  * IDENTIFICATION
  *	  test/lwlock/test_lwlock/hooks.c
@@ -33,7 +34,7 @@ const char *const test_point_names[TEST_NUM_POINTS] = {
 	[TEST_POINT_WAKE_LOCKED] = "wake_locked",
 };
 
-/* What was in place before ours; inherited by fork, as the pointer to ours */
+/* The routine before ours; inherited by fork, as LWLockWait is */
 static const LWLockWaitRoutine *wrapped = NULL;
 
 static TestSlot *

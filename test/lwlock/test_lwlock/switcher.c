@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * switcher.c
- *	  A worker that switches waiting policies and replacement strategies all the
- *	  time, by pg_sweep's own functions.
+ *	  A worker that switches waiting policies and replacement strategies
+ *	  periodically, by pg_sweep's own functions.
  *
- * In the server, so that every server is switched that has this library,
- * whatever a test does with it.  Belongs to no database and reads no table: the
- * functions need the name of our role at most, which is in the catalog cache
- * after the first time.  Policies are those that the parameters know, for all
- * tranches, for a random one of core's, or for none of its own.
+ * It belongs to no database and reads no table.  The functions need at most the
+ * name of our role, which is in the catalog cache after the first call.  Each
+ * policy that the parameter knows is set for all tranches or for a random one of
+ * core's; or a random tranche returns to the default.
  *
  * IDENTIFICATION
  *	  test/lwlock/test_lwlock/switcher.c
@@ -19,25 +18,20 @@
 
 #include "access/xact.h"
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "utils/builtins.h"
 #include "utils/guc_tables.h"
 #include "utils/wait_event.h"
 
 #include "test_lwlock.h"
 
-/* After so many switches it says so: it has met every policy and strategy */
+/* Logged after this many switches: every policy and strategy has had its turn */
 #define SWITCHES_TO_TELL	16
 
-PGDLLEXPORT void test_lwlock_switcher_main(Datum arg);
-
 /*
- * The next value of an enum parameter, in turn.
+ * The values of an enum parameter in turn.
  */
 static const char *
 next_option(const char *parameter, uint64 turn)
@@ -53,7 +47,7 @@ next_option(const char *parameter, uint64 turn)
 }
 
 /*
- * The name of one of core's tranches; some numbers have none.
+ * The name of one of core's tranches; some numbers have no name.
  */
 static const char *
 random_tranche(void)
@@ -85,7 +79,7 @@ switch_policy(PGFunction function, uint64 turn)
 
 	LOCAL_FCINFO(fcinfo, 2);
 
-	/* all, or one, or one less with its own */
+	/* all, one, or back to the default */
 	if (turn % 3 != 0)
 		tranche = random_tranche();
 	if (turn % 3 == 2)
@@ -116,7 +110,7 @@ test_lwlock_switcher_main(Datum arg)
 
 	while (!ShutdownRequestPending)
 	{
-		/* the role's name is looked up in a catalog */
+		/* to look up the role's name in a catalog */
 		StartTransactionCommand();
 		switch_policy(set_policy, turn);
 		switch_strategy(set_strategy, turn);
@@ -136,20 +130,4 @@ test_lwlock_switcher_main(Datum arg)
 	ereport(LOG,
 			(errmsg("test_lwlock: switched " UINT64_FORMAT " times in all", turn)));
 	proc_exit(0);
-}
-
-void
-test_register_switcher(void)
-{
-	BackgroundWorker worker = {
-		.bgw_name = "test_lwlock switcher",
-		.bgw_type = "test_lwlock switcher",
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
-		.bgw_start_time = BgWorkerStart_ConsistentState,
-		.bgw_restart_time = 1,
-		.bgw_library_name = "test_lwlock",
-		.bgw_function_name = "test_lwlock_switcher_main",
-	};
-
-	RegisterBackgroundWorker(&worker);
 }

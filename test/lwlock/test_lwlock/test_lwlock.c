@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_lwlock.c
- *	  Loading, parameters, shared memory.
+ *	  Loading, parameters, shared memory, background workers.
  *
  * IDENTIFICATION
  *	  test/lwlock/test_lwlock/test_lwlock.c
@@ -12,8 +12,7 @@
 
 #include <limits.h>
 
-#include "fmgr.h"
-#include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -37,6 +36,24 @@ int			test_watch_for = 0;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
+void
+test_require_shared(void)
+{
+	if (test_shared == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("test_lwlock must be loaded via \"shared_preload_libraries\"")));
+}
+
+int
+test_find_lock(int32 number)
+{
+	test_require_shared();
+	if (number < 0 || number >= TEST_NUM_LOCKS)
+		elog(ERROR, "locks are 0 to %d", TEST_NUM_LOCKS - 1);
+	return number;
+}
+
 static uint32
 num_slots(void)
 {
@@ -57,7 +74,7 @@ test_shmem_request(void)
 
 	RequestAddinShmemSpace(shared_size());
 
-	/* for its name; the locks are in memory of our own */
+	/* for its name; the locks are in our own memory */
 	RequestNamedLWLockTranche(TRANCHE, 1);
 }
 
@@ -68,7 +85,7 @@ test_shmem_startup(void)
 
 	/*
 	 * After a crash, core runs this again in the same postmaster.  A library
-	 * before us is to find what it has left, not what we have put over it.
+	 * loaded before must find what it has left, not our wrapper.
 	 */
 	test_unwrap_routine();
 	if (prev_shmem_startup_hook)
@@ -94,6 +111,22 @@ test_shmem_startup(void)
 		test_wrap_routine();
 }
 
+static void
+register_worker(const char *name, int flags, BgWorkerStartTime start_time)
+{
+	BackgroundWorker worker = {
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | flags,
+		.bgw_start_time = start_time,
+		.bgw_restart_time = 1,
+		.bgw_library_name = "test_lwlock",
+	};
+
+	snprintf(worker.bgw_name, BGW_MAXLEN, "test_lwlock %s", name);
+	snprintf(worker.bgw_type, BGW_MAXLEN, "test_lwlock %s", name);
+	snprintf(worker.bgw_function_name, BGW_MAXLEN, "test_lwlock_%s_main", name);
+	RegisterBackgroundWorker(&worker);
+}
+
 void
 _PG_init(void)
 {
@@ -101,22 +134,22 @@ _PG_init(void)
 		return;
 
 	DefineCustomBoolVariable("test_lwlock.stop_points",
-							 "Wraps the hooks for waiting in stop points.",
+							 "Puts stop points around the hooks for waiting.",
 							 NULL,
 							 &test_stop_points,
 							 true,
 							 PGC_POSTMASTER, 0,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("test_lwlock.switch_every",
-							"Time between two switches of policy and strategy.",
+							"Sets the time between two switches of policy and strategy.",
 							"0 means that nothing is switched.",
 							&test_switch_every,
 							0, 0, INT_MAX,
 							PGC_POSTMASTER, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("test_lwlock.watch_for",
-							"How long a process may sleep on a lock that is free.",
-							"0 means that nobody watches.",
+							"Sets how long a process may sleep on a lock that is free.",
+							"0 means that no process watches.",
 							&test_watch_for,
 							0, 0, INT_MAX,
 							PGC_POSTMASTER, GUC_UNIT_MS,
@@ -124,9 +157,10 @@ _PG_init(void)
 	MarkGUCPrefixReserved("test_lwlock");
 
 	if (test_switch_every > 0)
-		test_register_switcher();
+		register_worker("switcher", BGWORKER_BACKEND_DATABASE_CONNECTION,
+						BgWorkerStart_ConsistentState);
 	if (test_watch_for > 0)
-		test_register_watchdog();
+		register_worker("watchdog", 0, BgWorkerStart_PostmasterStart);
 
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = test_shmem_request;

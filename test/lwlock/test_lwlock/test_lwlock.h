@@ -3,13 +3,14 @@
  * test_lwlock.h
  *	  Tests of waiting for LWLocks, from inside the server.
  *
- * Preloaded behind pg_sweep.
+ * Preloaded after pg_sweep.
  *
- *	 test_lwlock.c	loading, parameters, shared memory
+ *	 test_lwlock.c		loading, parameters, shared memory, background workers
  *	 hooks.c			stop points around the hooks for waiting
- *	 actors.c			sessions that do what others tell them, and SQL
- *	 hammer.c			everything that can be done to a lock, at random
- *	 watchdog.c			a worker that looks for processes that sleep for ever
+ *	 actors.c			sessions that take commands from others
+ *	 state.c			a lock's word and queue, seen and changed from SQL
+ *	 hammer.c			random operations on random locks
+ *	 watchdog.c			a worker that looks for processes that sleep forever
  *	 switcher.c			a worker that switches policies and strategies
  *	 tranches.c			locks in tranches of their own; needs no preloading
  *
@@ -17,11 +18,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TEST_LWLOCK_WAIT_H
-#define TEST_LWLOCK_WAIT_H
+#ifndef TEST_LWLOCK_H
+#define TEST_LWLOCK_H
 
 #include "storage/lwlock_queue.h"
 #include "storage/sweep_hooks.h"
+
+#include "test_module.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -40,33 +43,30 @@ typedef enum TestPoint
 
 #define TEST_NUM_POINTS		(TEST_POINT_WAKE_LOCKED + 1)
 
-/*
- * A lock, with room behind it so that every other one is not at an 8-byte
- * boundary.
- */
+/* The pad moves every other lock away from 8-byte boundaries. */
 typedef struct TestLock
 {
 	LWLock		lock;
 	uint32		pad;
 } TestLock;
 
-/* Of each process, by its ProcNumber; written by it alone, but "armed" */
+/* One per process, by ProcNumber; only "armed" is written by others */
 typedef struct TestSlot
 {
-	pg_atomic_uint32 armed;		/* points to stop at, a bit each */
+	pg_atomic_uint32 armed;		/* points to stop at, one bit per point */
 	pg_atomic_uint32 stopped;	/* the point it is stopped at plus 1, or 0;
-								 * another sets it to 0 to let it go on */
+								 * another process resets it to 0 */
 	pg_atomic_uint64 sleeping_on;	/* address of a lock, or 0 */
 	pg_atomic_uint64 sleeps;
-	pg_atomic_uint64 queueings; /* done by the library, not by core */
+	pg_atomic_uint64 queueings; /* by the library, not by core */
 } TestSlot;
 
 typedef struct TestActor
 {
-	int			pid;			/* 0 = nobody serves */
+	int			pid;			/* 0 = no session serves */
 	ProcNumber	procno;
-	pg_atomic_uint32 busy;		/* set by who sends, reset by the actor: the
-								 * rest belongs to the actor while it is set */
+	pg_atomic_uint32 busy;		/* set by the sender, reset by the actor, which
+								 * owns the fields below while it is set */
 	int			command;
 	int			lock;
 	LWLockMode	mode;
@@ -83,7 +83,7 @@ typedef struct TestShared
 	pg_atomic_uint64 acquisitions;
 	TestActor	actors[TEST_NUM_ACTORS];
 
-	/* of hammer.c: under their locks, and how often any was added to */
+	/* of hammer.c: protected by the locks, and the sum of all additions */
 	uint64		counters[TEST_NUM_LOCKS];
 	pg_atomic_uint64 total;
 
@@ -96,6 +96,8 @@ typedef struct TestShared
 } TestShared;
 
 extern TestShared *test_shared;
+extern void test_require_shared(void);
+extern int	test_find_lock(int32 number);
 
 /* parameters */
 extern bool test_stop_points;
@@ -108,9 +110,9 @@ extern void test_unwrap_routine(void);
 extern void test_wrap_routine(void);
 
 /* switcher.c, watchdog.c */
-extern void test_register_switcher(void);
-extern void test_register_watchdog(void);
+extern PGDLLEXPORT void test_lwlock_switcher_main(Datum arg);
+extern PGDLLEXPORT void test_lwlock_watchdog_main(Datum arg);
 
 #pragma GCC visibility pop
 
-#endif							/* TEST_LWLOCK_WAIT_H */
+#endif							/* TEST_LWLOCK_H */

@@ -14,14 +14,11 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "miscadmin.h"
 #include "storage/dsm_registry.h"
-#include "storage/lwlock.h"
-#include "storage/lwlock_queue.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+
+#include "test_lwlock.h"
 
 #define NUM_LOCKS		1200
 
@@ -195,19 +192,20 @@ test_lwlock_let_go(PG_FUNCTION_ARGS)
 Datum
 test_lwlock_take(PG_FUNCTION_ARGS)
 {
+	static const char *const modes[] = {
+		[LW_EXCLUSIVE] = "exclusive",
+		[LW_SHARED] = "shared",
+		[LW_WAIT_UNTIL_FREE] = "wait until free",
+	};
 	int			first = PG_GETARG_INT32(0);
 	int			last = PG_GETARG_INT32(1);
-	char	   *mode = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	LWLockMode	mode = test_find_name(modes, lengthof(modes), PG_GETARG_TEXT_PP(2), "mode");
 	int			times = PG_GETARG_INT32(3);
-	bool		until_free = strcmp(mode, "wait until free") == 0;
-	bool		shared = strcmp(mode, "shared") == 0;
 	TestLocks  *test = attach();
 	volatile int work = 0;
 	int64		slept = 0;
 
 	check_range(first, last);
-	if (!until_free && !shared && strcmp(mode, "exclusive") != 0)
-		elog(ERROR, "there is no mode \"%s\"", mode);
 
 	for (int t = 0; t < times; t++)
 	{
@@ -217,15 +215,15 @@ test_lwlock_take(PG_FUNCTION_ARGS)
 			LWLock	   *lock = &test->locks[i].lock;
 			bool		held = true;
 
-			if (until_free)
+			if (mode == LW_WAIT_UNTIL_FREE)
 			{
 				held = LWLockAcquireOrWait(lock, LW_EXCLUSIVE);
 				slept += !held;
 			}
 			else
-				slept += !LWLockAcquire(lock, shared ? LW_SHARED : LW_EXCLUSIVE);
+				slept += !LWLockAcquire(lock, mode);
 
-			/* for others to find it taken */
+			/* long enough for others to find it taken */
 			for (int k = 0; k < 100; k++)
 				work = work + k;
 			pg_atomic_fetch_add_u32(&test->taken, 1);

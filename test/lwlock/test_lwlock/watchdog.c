@@ -1,24 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * watchdog.c
- *	  A worker that looks for processes that sleep for ever.
+ *	  A worker that looks for processes that sleep forever.
  *
- * Where a process sleeps is in its slot (hooks.c), so every LWLock in the
- * server's shared memory is watched, whatever it protects.  A look at a sleeper
- * finds it suspicious if
+ * Each process notes in its slot where it sleeps (hooks.c).  So every LWLock in
+ * shared memory is watched, whatever it protects.  A sleeper is suspicious if
  *
- *	- it has been taken out of the queue, or been told to go on, and sleeps all
- *	  the same: somebody is to wake it;
- *	- the lock is free: somebody is to wake it, or has woken another;
- *	- the lock is taken, but it is not in the lock's queue: nobody will ever.
+ *	- it has been taken out of the queue, or told to go on, and sleeps
+ *	  nevertheless: another process is about to wake it;
+ *	- the lock is free: another process is about to wake it, or has woken
+ *	  another waiter;
+ *	- the lock is taken, but the sleeper is not in its queue: no process will
+ *	  ever wake it.
  *
- * Each of these is a matter of moments.  It is a hang if so many looks in a row
- * as make up test_lwlock.watch_for find the same sleep suspicious, and the
- * lock's word the same.  Looks are counted instead of time, so that a machine
- * that stood still is no hang.
+ * The first two last only for moments.  It is a hang if consecutive looks, for
+ * test_lwlock.watch_for, find the same sleep suspicious with the same word of the
+ * lock.  Looks are counted, not time: a machine that stood still is no hang.
  *
- * This process waits for nobody: it belongs to no database, and takes no LWLock
- * once it runs.
+ * This process waits for no other: it belongs to no database, and takes no LWLock
+ * after its start.
  *
  * IDENTIFICATION
  *	  test/lwlock/test_lwlock/watchdog.c
@@ -27,7 +27,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
@@ -40,12 +39,10 @@
 
 #define LOOK_EVERY_MS	50
 
-PGDLLEXPORT void test_lwlock_watchdog_main(Datum arg);
-
-/* What the looks so far have found of a process */
+/* What the looks so far have found about a process */
 typedef struct Suspicion
 {
-	int			looks;			/* in a row */
+	int			looks;			/* consecutive */
 	uint64		sleeps;			/* which sleep it is */
 	uint64		state;			/* of the lock */
 } Suspicion;
@@ -66,9 +63,9 @@ static const char *const finding_names[] = {
 };
 
 /*
- * Is it in the queue that begins with the newest waiter of "state"?  Nobody
- * holds the queue still, so a walk may stray; one that ends elsewhere is no
- * proof, but then the next one will find it.
+ * Is it in the queue that begins with the newest waiter of "state"?  The queue
+ * is not locked, and a walk may stray.  Then the answer may be wrong once, but
+ * not in consecutive looks.
  */
 static bool
 is_in_queue(ProcNumber procno, uint64 state)
@@ -112,7 +109,7 @@ look_at(ProcNumber procno, uint64 *sleeps, LWLock **lock, uint64 *state)
 		return LOCK_FREE;
 	if (*state & LW_FLAG_LOCKED)
 		return NOT_SUSPICIOUS;
-	pg_read_barrier();			/* what we follow was linked before it was
+	pg_read_barrier();			/* waiters were linked before they were
 								 * published: pairs with LWLockTryQueue() */
 	finding = is_in_queue(procno, *state) ? NOT_SUSPICIOUS : NOT_QUEUED;
 	return finding;
@@ -123,7 +120,7 @@ report(ProcNumber procno, Finding finding, LWLock *lock, uint64 state)
 {
 	pg_atomic_fetch_add_u64(&test_shared->hangs, 1);
 
-	/* a lock in dynamic shared memory cannot be looked at */
+	/* a lock in dynamic shared memory cannot be read from here */
 	ereport(LOG,
 			(errmsg("test_lwlock: hang: process %d sleeps on %s, but %s",
 					GetPGProcByNumber(procno)->pid,
@@ -162,7 +159,7 @@ look_at_all(Suspicion *suspicions)
 		suspicion->sleeps = sleeps;
 		suspicion->state = state;
 
-		/* once a hang */
+		/* once per hang */
 		if (++suspicion->looks == limit)
 			report(i, finding, lock, state);
 	}
@@ -184,20 +181,4 @@ test_lwlock_watchdog_main(Datum arg)
 		ResetLatch(MyLatch);
 	}
 	proc_exit(0);
-}
-
-void
-test_register_watchdog(void)
-{
-	BackgroundWorker worker = {
-		.bgw_name = "test_lwlock watchdog",
-		.bgw_type = "test_lwlock watchdog",
-		.bgw_flags = BGWORKER_SHMEM_ACCESS,
-		.bgw_start_time = BgWorkerStart_PostmasterStart,
-		.bgw_restart_time = 1,
-		.bgw_library_name = "test_lwlock",
-		.bgw_function_name = "test_lwlock_watchdog_main",
-	};
-
-	RegisterBackgroundWorker(&worker);
 }

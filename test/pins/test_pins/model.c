@@ -3,11 +3,11 @@
  * model.c
  *	  The model's counts, and their comparison with bufmgr.c's.
  *
- * How often a buffer is pinned is known to bufmgr.c alone; DebugPrintBufferRefcount()
- * tells it.  That looks the buffer up, which may change what is remembered of the
- * last lookup, so it is not asked after every step: what goes wrong only while
- * nobody looks must not be hidden by looking.  The shared count of a buffer can be
- * read without asking anybody, and is, after every step.
+ * Only bufmgr.c knows how often a buffer is pinned; DebugPrintBufferRefcount()
+ * tells it.  This looks the buffer up, and may change what bufmgr.c remembers of
+ * the last lookup.  Hence it is not called after every step: the comparison must
+ * not hide an error.  The shared count of a buffer can be read without such an
+ * effect, and is compared after every step.
  *
  * IDENTIFICATION
  *	  test/pins/test_pins/model.c
@@ -22,10 +22,10 @@
 
 #include "model.h"
 
-/* Every so many steps the private counts of ... are compared */
-#define COMPARE_TOUCHED		4	/* (on average) what the step was about */
+/* Steps between two comparisons of the private counts of ... */
+#define COMPARE_TOUCHED		4	/* (on average) the step's buffer */
 #define COMPARE_ANY			8	/* (on average) any buffer of the pool */
-#define COMPARE_HELD		2048	/* all that the model says is pinned */
+#define COMPARE_HELD		2048	/* all pinned buffers, by the model */
 #define COMPARE_ALL			65536	/* every buffer of the pool */
 
 void
@@ -39,7 +39,7 @@ model_violation(Model *m, const char *what)
 }
 
 /*
- * The current owner has one more pin.
+ * Note one more pin of the current owner.
  */
 void
 model_pinned(Model *m, Buffer buffer, BlockNumber block)
@@ -75,7 +75,7 @@ model_pinned(Model *m, Buffer buffer, BlockNumber block)
 }
 
 /*
- * One pin of an owner is no more.
+ * Forget one pin of an owner.
  */
 void
 model_unpinned(Model *m, int owner, int which)
@@ -83,7 +83,7 @@ model_unpinned(Model *m, int owner, int which)
 	ModelOwner *o = &m->owners[owner];
 	Buffer		buffer = o->pins[which];
 
-	/* the order is kept, for what is released last in, first out */
+	/* keep the order, for last in, first out */
 	if (which < o->npins - 1)
 		memmove(&o->pins[which], &o->pins[which + 1], sizeof(Buffer) * (o->npins - which - 1));
 	o->npins--;
@@ -94,7 +94,7 @@ model_unpinned(Model *m, int owner, int which)
 }
 
 /*
- * Where in an owner's list a pin of a buffer is, -1 if it has none.
+ * The place of a buffer in an owner's list, -1 if there is none.
  */
 int
 model_find(Model *m, int owner, Buffer buffer)
@@ -106,8 +106,8 @@ model_find(Model *m, int owner, Buffer buffer)
 }
 
 /*
- * Compare one buffer; its shared count only if it is one of our table, as others
- * may pin other tables' pages.
+ * Compare one buffer.  The shared count is compared only for our table: others
+ * may pin pages of other tables.
  */
 void
 compare_buffer(Model *m, Buffer buffer, bool own_too)
@@ -146,10 +146,10 @@ compare_limit(Model *m)
 
 #ifdef HAVE_PRIVATE_REFCOUNT_INFO
 
-/* What counts the pins can be moved, and is: to these and back */
+/* bufmgr.c's head of the pin table can be moved: to these and back */
 static void *heads[2];
 
-/* Where it is: one of those, or NULL for bufmgr.c's own */
+/* Its current place: one of those, or NULL for bufmgr.c's own */
 static void *head = NULL;
 
 static void
@@ -161,7 +161,7 @@ compare_info(Model *m)
 	GetPrivateRefCountInfo(NULL, &info);
 	if (info.pinned != m->held)
 		violation(m, "bufmgr.c counts %u buffers, but %d are pinned", info.pinned, m->held);
-	/* in passing, some steps pin a buffer more than they keep */
+	/* some steps pin more buffers than they keep */
 	if (info.most_pinned < m->peak || info.most_pinned > Max(m->peak_before, m->peak) + 2)
 		violation(m, "bufmgr.c counts %u buffers at most, but it was %d (%u before)",
 				  info.most_pinned, m->peak, m->peak_before);
@@ -177,7 +177,7 @@ compare_info(Model *m)
 }
 
 /*
- * Another library may have moved it to where others look; then it stays there.
+ * pg_sweep moves the head to shared memory; then it stays there.
  */
 void
 begin_heads(Model *m)
@@ -203,7 +203,7 @@ move_head(Model *m)
 		return;
 	head = to[model_random(m, lengthof(to))];
 	MovePrivateRefCountHead(head);
-	/* nobody may look there any more */
+	/* nothing may be read there any more */
 	if (from != NULL && from != head)
 		memset(from, 0x7f, PrivateRefCountHeadSize());
 	m->counts.heads_moved++;
@@ -268,8 +268,7 @@ compare_step(Model *m)
 }
 
 /*
- * Every buffer of the pool; and the model with itself, as a test that is wrong
- * would not tell.
+ * Every buffer of the pool; and whether the model is consistent with itself.
  */
 void
 compare_all(Model *m)

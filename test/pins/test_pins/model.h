@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * model.h
- *	  What a backend has pinned, as it should be: plain arrays, one element a
- *	  buffer, and a list for each resource owner.
+ *	  The pins that a backend should have: plain arrays with one element per
+ *	  buffer, and a list per resource owner.
  *
  * test/pins/test_pins/model.h
  *
@@ -13,13 +13,12 @@
 
 #include "common/pg_prng.h"
 #include "storage/relfilelocator.h"
-#include "utils/palloc.h"
 #include "utils/resowner.h"
 
 #include "test_pins.h"
 
-/* A server that lacks the core patch "pins-private-refcount" tells nobody how many
- * buffers are pinned. */
+/* Only a server with the core patch "pins-private-refcount" tells how many buffers
+ * are pinned. */
 #if __has_include("storage/private_refcount.h")
 #define HAVE_PRIVATE_REFCOUNT_INFO
 #include "storage/private_refcount.h"
@@ -29,13 +28,13 @@
 #define MAX_LEVELS	5
 
 /*
- * A resource owner and its pins, in the order of pinning; a buffer is in there as
+ * A resource owner and its pins, in the order of pinning.  A buffer is listed as
  * often as it was pinned.
  */
 typedef struct ModelOwner
 {
 	ResourceOwner owner;		/* NULL if the element is free */
-	int			parent;			/* -1 for what was there before */
+	int			parent;			/* -1 for the owner at the start */
 	int			level;			/* subtransaction with which it ends */
 	bool		ours;			/* created by us, not by a subtransaction */
 	Buffer	   *pins;
@@ -43,31 +42,19 @@ typedef struct ModelOwner
 	int			room;
 } ModelOwner;
 
-/* What was met, for test scripts to see that it was; in the order of the columns */
+/* What has happened, in the order of test_pins_random()'s columns */
+#define MODEL_COUNTS(X) \
+	X(pinned) X(pinned_again) X(released) X(released_and_read) X(recent) \
+	X(recent_gone) X(read_together) X(extended) X(truncated) X(evicted) \
+	X(transferred) X(owners) X(dropped_by_owners) X(subtransactions) \
+	X(dropped_by_aborts) X(errors) X(deepest) X(most_held) X(sizes) \
+	X(emptied) X(compared) X(heads_moved)
+
 typedef struct ModelCounts
 {
-	int64		pinned;
-	int64		pinned_again;
-	int64		released;
-	int64		released_and_read;
-	int64		recent;
-	int64		recent_gone;
-	int64		read_together;
-	int64		extended;
-	int64		truncated;
-	int64		evicted;
-	int64		transferred;
-	int64		owners;
-	int64		dropped_by_owners;
-	int64		subtransactions;
-	int64		dropped_by_aborts;
-	int64		errors;
-	int64		emptied;
-	int64		compared;
-	int64		heads_moved;
-	int			deepest;
-	int			most_held;
-	int			sizes;
+#define X(name) int64 name;
+	MODEL_COUNTS(X)
+#undef X
 } ModelCounts;
 
 typedef struct Model
@@ -80,30 +67,30 @@ typedef struct Model
 	/* the table */
 	Relation	rel;
 	RelFileLocator locator;
-	BlockNumber base;			/* blocks that it always has */
-	BlockNumber blocks;			/* that it has now */
-	BlockNumber most_blocks;
-	Buffer	   *buffer_of;		/* where a block was seen last, by block */
+	BlockNumber base;			/* its size at least */
+	BlockNumber blocks;			/* its size now */
+	BlockNumber most_blocks;	/* its size at most */
+	Buffer	   *buffer_of;		/* by block, where it was seen last */
 
 	/* the pins */
 	int32	   *count;			/* by buffer, from 1 */
 	BlockNumber *block_in;		/* by buffer, if that is pinned */
-	int			held;			/* different buffers */
-	int64		pins;			/* all of them */
+	int			held;			/* buffers */
+	int64		pins;			/* at least one per buffer held */
 	ModelOwner	owners[MAX_OWNERS];
-	int			current;		/* whose are new pins? */
-	int			base_owner[MAX_LEVELS]; /* that of each subtransaction */
+	int			current;		/* the owner of new pins */
+	int			base_owner[MAX_LEVELS]; /* of each subtransaction */
 	int			level;
-	Buffer		touched;		/* by the step */
-	Buffer		last_touched;	/* by the one before */
+	Buffer		touched;		/* by this step */
+	Buffer		last_touched;	/* by the step before */
 
-	/* where it is going */
+	/* the phase */
 	int			most;
 	int			target;
 	int64		phase_end;
 
 	int			peak;			/* most buffers held at once */
-	uint32		peak_before;	/* the same by bufmgr.c, before we began */
+	uint32		peak_before;	/* bufmgr.c's peak before we began */
 	bool		move_heads;
 	uint32		free_limit;		/* GetAdditionalPinLimit() with nothing pinned */
 	bool	   *size_seen;
@@ -111,11 +98,10 @@ typedef struct Model
 	ModelCounts counts;
 } Model;
 
-/* Errors say where to look; the step can be had again by its seed. */
+/* Errors tell seed and step, which reproduce them. */
 #define violation(m, ...) \
 	model_violation(m, psprintf(__VA_ARGS__))
 
-/* One in n */
 static inline uint32
 model_random(Model *m, uint32 n)
 {

@@ -16,8 +16,7 @@
 
 #include "model.h"
 
-/* Owners that are there most of the time, so that a pin's owner is often not the
- * current one */
+/* Owners most of the time: enough that a pin's owner is often not the current */
 #define ENOUGH_OWNERS	10
 
 void
@@ -39,7 +38,7 @@ random_owner(Model *m)
 }
 
 /*
- * One that has pins, more likely one that has many; -1 if there are no pins.
+ * The owner of a random pin, -1 if there are no pins.
  */
 int
 random_owner_with_pins(Model *m)
@@ -82,7 +81,7 @@ add_owner(Model *m, ResourceOwner owner, int parent, int level, bool ours)
 }
 
 /*
- * Forget an owner, which somebody has released, and its pins.  Returns how many.
+ * Forget an owner that was released, and its pins.  Returns how many it had.
  */
 static int64
 forget_owner(Model *m, int owner)
@@ -95,7 +94,7 @@ forget_owner(Model *m, int owner)
 	{
 		model_unpinned(m, owner, o->npins - 1);
 		last = m->touched;
-		/* not all of them, as that would look too often */
+		/* not all of them, as each comparison is a lookup */
 		if (o->npins % 8 == 0 && m->count[last] == 0)
 			compare_buffer(m, last, true);
 	}
@@ -104,7 +103,7 @@ forget_owner(Model *m, int owner)
 }
 
 /*
- * A child of any owner that there is
+ * Create a child of a random owner.
  */
 void
 create_owner(Model *m)
@@ -130,8 +129,7 @@ is_below(Model *m, int owner, int ancestor)
 }
 
 /*
- * Release an owner if it is one that we have created, with its children and all
- * pins, as an abort does.
+ * Release an owner of ours with its children and all pins, as an abort does.
  */
 void
 release_owner(Model *m, int top)
@@ -163,7 +161,7 @@ begin_subtransaction(Model *m)
 {
 	if (m->level + 1 >= MAX_LEVELS || free_element(m) < 0)
 		return;
-	/* its owner is a child of the outer transaction's, whoever is current */
+	/* its owner is a child of the outer transaction's, not of the current */
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(m->context);
 	m->level++;
@@ -175,8 +173,8 @@ begin_subtransaction(Model *m)
 }
 
 /*
- * Core has switched to the owner of the transaction around it; so do we, or to
- * any other.
+ * Core has switched to the owner of the outer transaction.  We do the same, or
+ * switch to a random one.
  */
 static void
 after_subtransaction(Model *m)
@@ -187,7 +185,7 @@ after_subtransaction(Model *m)
 }
 
 /*
- * A commit would complain about pins.
+ * A commit would warn about pins: release them before.
  */
 void
 commit_subtransaction(Model *m)
@@ -207,8 +205,8 @@ commit_subtransaction(Model *m)
 }
 
 /*
- * Pins of owners that began with it or in it go; those of others stay, also when
- * they were taken inside.
+ * Releases pins of owners that began with it or in it.  Pins of other owners
+ * remain, even those taken inside.
  */
 void
 abort_subtransaction(Model *m)
@@ -223,8 +221,8 @@ abort_subtransaction(Model *m)
 }
 
 /*
- * An error in a subtransaction with some pins: somebody's, or that of a block that
- * is not there, whose buffer is pinned when that is found out.
+ * An error in a subtransaction with some pins: our own, or that of reading a
+ * missing block, whose buffer is pinned at that time.
  */
 void
 fail_in_subtransaction(Model *m)

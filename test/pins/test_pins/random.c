@@ -3,9 +3,9 @@
  * random.c
  *	  Random steps with pins, compared with a model after each.
  *
- * Half of the blocks are chosen from a small hot set.  How many buffers are
- * to be held changes from phase to phase, among them phases of none, so that
- * every number of pins is met, going up and going down.
+ * Half of the blocks are chosen from a small hot set.  Each phase has its own
+ * number of buffers to hold, some phases zero: every number of pins occurs, going
+ * up and going down.
  *
  * IDENTIFICATION
  *	  test/pins/test_pins/random.c
@@ -14,32 +14,26 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/storage.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "storage/smgr.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "model.h"
 
-/* Blocks that are chosen half of the time */
+/* Blocks chosen half of the time */
 #define HOT_BLOCKS		12
 
-/* Blocks of one StartReadBuffers(), pages of one ExtendBufferedRelBy(), at most */
+/* Most blocks of one StartReadBuffers(), most pages of one ExtendBufferedRelBy() */
 #define TOGETHER		8
 #define EXTEND_BY		12
 
-/* Steps of a phase at most */
+/* Most steps of a phase */
 #define LONGEST_PHASE	4000
 
 PG_FUNCTION_INFO_V1(test_pins_random);
 PG_FUNCTION_INFO_V1(test_pins_has_info);
 
 /*
- * One in eight is that of the step before, which has been looked up last.
+ * One in eight is the block of the step before, which was looked up last.
  */
 static BlockNumber
 random_block(Model *m)
@@ -58,7 +52,7 @@ is_pinned(Model *m, BlockNumber block)
 }
 
 /*
- * Pin a block for the current owner, in one of the ways there are.
+ * Pin a block for the current owner, in a random way.
  */
 void
 pin_block(Model *m, BlockNumber block)
@@ -67,7 +61,7 @@ pin_block(Model *m, BlockNumber block)
 
 	if (model_random(m, 16) == 0)
 	{
-		/* pages are of zeros anyway */
+		/* all pages are zeros anyway */
 		buffer = ReadBufferExtended(m->rel, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, NULL);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 	}
@@ -78,7 +72,7 @@ pin_block(Model *m, BlockNumber block)
 }
 
 /*
- * Release a pin of any owner.  That is who must be current.
+ * Release a pin of any owner, which must be current meanwhile.
  */
 void
 release_pin(Model *m, int owner, int which)
@@ -123,7 +117,7 @@ release_random(Model *m)
 }
 
 /*
- * Towards the number of buffers that are to be held
+ * A step towards the number of buffers to hold
  */
 static void
 balance(Model *m)
@@ -157,7 +151,7 @@ pin_again(Model *m, bool transfer)
 		m->counts.pinned_again++;
 	else
 	{
-		/* core's way to hand over a pin */
+		/* core hands over a pin like this */
 		release_pin(m, owner, which);
 		m->counts.transferred++;
 	}
@@ -209,8 +203,8 @@ read_recent(Model *m)
 }
 
 /*
- * A run of blocks, some of which may have to be read; what is left of it comes
- * pinned already and is passed on to the next call.
+ * Read a run of blocks, some of which may not be in the pool.  The remainder of a
+ * call is already pinned, and is passed to the next call.
  */
 static void
 read_together(Model *m)
@@ -241,7 +235,7 @@ read_together(Model *m)
 }
 
 /*
- * Let go of the pages that were added, and of the table's end.
+ * Release the pages beyond, and truncate the table.
  */
 static void
 truncate_table(Model *m, BlockNumber to)
@@ -282,7 +276,7 @@ evict(Model *m)
 	Buffer		buffer = m->buffer_of[random_block(m)];
 	bool		flushed;
 
-	/* what another table has there is not our business */
+	/* skip pages of other tables */
 	if (buffer == InvalidBuffer ||
 		!BufTagMatchesRelFileLocator(&GetBufferDescriptor(buffer - 1)->tag, &m->locator))
 		return;
@@ -296,7 +290,7 @@ evict(Model *m)
 }
 
 /*
- * Cleanup locks are had by who has the only pin.
+ * A cleanup lock succeeds if this is the only pin.
  */
 static void
 lock_for_cleanup(Model *m)
@@ -383,7 +377,7 @@ one_step(Model *m)
 		fail_in_subtransaction(m);
 	else if (r < 99960)
 		move_head(m);
-	/* else nothing, but for being compared */
+	/* else only the comparison */
 
 	if (m->held > m->counts.most_held)
 		m->counts.most_held = m->held;
@@ -402,11 +396,11 @@ one_step(Model *m)
 }
 
 /*
- * Up to the most, each buffer twice in a row, and down again.
+ * Up to the maximum, each buffer pinned twice, and down again.
  *
- * A table that is full grows when room is made for the next pin, be that of the
- * buffer looked up last, which needs none.  By chance that is hardly ever met,
- * as the table of a process grows a few times only.
+ * A full table grows when room is made for the next pin, even if that is of the
+ * buffer looked up last, which needs none.  Random steps hardly ever do this: the
+ * table of a process grows only a few times.
  */
 static void
 up_and_down(Model *m)
@@ -434,7 +428,7 @@ begin_model(Model *m, Relation rel, int64 seed, int most)
 	m->rel = rel;
 	m->locator = rel->rd_locator;
 	m->most = most;
-	/* four times what may be held, but a half of the pool at most */
+	/* four times the maximum held, but at most half of the pool */
 	m->base = Max(64, Min(4 * most, NBuffers / 2));
 	m->most_blocks = m->base + m->base / 2;
 	m->buffer_of = palloc0_array(Buffer, m->most_blocks);
@@ -450,7 +444,7 @@ begin_model(Model *m, Relation rel, int64 seed, int most)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" is not empty", RelationGetRelationName(rel))));
 	begin_heads(m);
-	/* nothing may be pinned now, by the query for example */
+	/* nothing may be pinned now, not even by the query */
 	compare_all(m);
 	while (m->blocks < m->base)
 	{
@@ -461,7 +455,7 @@ begin_model(Model *m, Relation rel, int64 seed, int most)
 }
 
 /*
- * Let go of everything: with the subtransactions, then one by one.
+ * Release everything: with the subtransactions, then one by one.
  */
 static void
 end_model(Model *m)
@@ -490,17 +484,11 @@ test_pins_random(PG_FUNCTION_ARGS)
 	int64		steps = PG_GETARG_INT64(1);
 	int64		seed = PG_GETARG_INT64(2);
 	int32		most = PG_GETARG_INT32(3);
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessExclusiveLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessExclusiveLock);
 	Model	   *m = palloc0_object(Model);
-	const ModelCounts *c = &m->counts;
-	TupleDesc	desc;
-	Datum		values[22];
-	bool		nulls[22] = {0};
+	Datum		values[FUNC_MAX_ARGS];
 	int			i = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	desc = BlessTupleDesc(desc);
 	if (steps < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -509,7 +497,7 @@ test_pins_random(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot hold %d of %d buffers", most, NBuffers),
-				 errhint("At most a quarter, so that there are always some for others.")));
+				 errhint("At most a quarter: others need some, too.")));
 
 	begin_model(m, rel, seed, most);
 	up_and_down(m);
@@ -523,30 +511,11 @@ test_pins_random(PG_FUNCTION_ARGS)
 	end_model(m);
 	relation_close(rel, NoLock);
 
-	values[i++] = Int64GetDatum(c->pinned);
-	values[i++] = Int64GetDatum(c->pinned_again);
-	values[i++] = Int64GetDatum(c->released);
-	values[i++] = Int64GetDatum(c->released_and_read);
-	values[i++] = Int64GetDatum(c->recent);
-	values[i++] = Int64GetDatum(c->recent_gone);
-	values[i++] = Int64GetDatum(c->read_together);
-	values[i++] = Int64GetDatum(c->extended);
-	values[i++] = Int64GetDatum(c->truncated);
-	values[i++] = Int64GetDatum(c->evicted);
-	values[i++] = Int64GetDatum(c->transferred);
-	values[i++] = Int64GetDatum(c->owners);
-	values[i++] = Int64GetDatum(c->dropped_by_owners);
-	values[i++] = Int64GetDatum(c->subtransactions);
-	values[i++] = Int64GetDatum(c->dropped_by_aborts);
-	values[i++] = Int64GetDatum(c->errors);
-	values[i++] = Int32GetDatum(c->deepest);
-	values[i++] = Int32GetDatum(c->most_held);
-	values[i++] = Int32GetDatum(c->sizes);
-	values[i++] = Int64GetDatum(c->emptied);
-	values[i++] = Int64GetDatum(c->compared);
-	values[i++] = Int64GetDatum(c->heads_moved);
-	Assert(i == lengthof(values));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+#define X(name) values[i++] = Int64GetDatum(m->counts.name);
+	MODEL_COUNTS(X)
+#undef X
+	Assert(i <= lengthof(values));
+	return test_return_row(fcinfo, values);
 }
 
 Datum

@@ -10,16 +10,11 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "fmgr.h"
-#include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/resowner.h"
 
 #include "test_pins.h"
@@ -79,7 +74,7 @@ test_pins_with_blocks(PG_FUNCTION_ARGS)
 {
 	int32		blocks = PG_GETARG_INT32(1);
 	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	Buffer	   *buffers;
 	char	   *failure;
 

@@ -3,11 +3,11 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION test_pins" to load this file. \quit
 
--- So many random steps with pins on a table's buffers, and on nothing else, which
--- are compared with a model; an error tells the step and the seed when they
--- differ. The same seed takes the same steps. The table must be empty, must be no
--- one else's business, and is empty again afterwards. At most "held" different
--- buffers (some more in passing) are pinned at once.
+-- Random steps with pins on the buffers of one table, compared with a model. An
+-- error tells step and seed at the first difference. The same seed takes the same
+-- steps. The table must be empty, no other process may use it, and it is empty
+-- afterwards. At most "held" buffers, and some more for a moment, are pinned at
+-- once.
 CREATE FUNCTION test_pins_random(rel regclass,
 								 steps int8,
 								 seed int8 DEFAULT 1,
@@ -28,85 +28,66 @@ CREATE FUNCTION test_pins_random(rel regclass,
 								 OUT subtransactions int8,
 								 OUT dropped_by_aborts int8,
 								 OUT errors int8,
-								 OUT deepest int4,
-								 OUT most_held int4,
-								 OUT sizes int4,
+								 OUT deepest int8,
+								 OUT most_held int8,
+								 OUT sizes int8,
 								 OUT emptied int8,
 								 OUT compared int8,
 								 OUT heads_moved int8)
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Does the server tell how many buffers are pinned, by the core patch
--- "pins-private-refcount"? If so, test_pins_random() compares that, too.
+-- Whether the server tells how many buffers are pinned, by the core patch
+-- "pins-private-refcount". If so, test_pins_random() compares that, too.
 CREATE FUNCTION test_pins_has_info()
-RETURNS bool
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT;
+RETURNS bool AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT;
 
--- Add so many pages of zeros to a table.
+-- Adds pages of zeros to a table.
 CREATE FUNCTION test_pins_extend(rel regclass, blocks int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Pin the next so many blocks of a table, once each, and hold them until the end
--- of the transaction or test_pins_release(); returns how many are held. Begins at
--- block 0 if nothing is held, or another table was named last.
+-- Pins the next blocks of a table, once each, until the end of the transaction or
+-- test_pins_release(). Returns how many are held. Begins at block 0 if nothing is
+-- held or the last call named another table.
 CREATE FUNCTION test_pins_hold(rel regclass, blocks int4)
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- So many times pin once more and unpin a buffer of those held: at random, or one
--- after the other.
+-- Pins one of the held buffers once more and unpins it, that many times: random
+-- ones, or one after the other.
 CREATE FUNCTION test_pins_again(times int8, cyclic bool DEFAULT false)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Let go of what test_pins_hold() holds; returns how many that were.
+-- Releases the pins of test_pins_hold(). Returns how many there were.
 CREATE FUNCTION test_pins_release()
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Pin the first so many blocks and forget about it, as broken code would.
+-- Pins the first blocks and forgets about them, as broken code would.
 CREATE FUNCTION test_pins_leak(rel regclass, blocks int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Buffers of a table that are pinned by anybody, and by how many processes all
--- together; buffers, of any table, that this process has pinned, and how often.
+-- Pinned buffers of a table, and the pinning processes, summed over its buffers;
+-- buffers of any table that this process has pinned, and the sum of their pins.
 CREATE FUNCTION test_pins_count(rel regclass,
 								OUT buffers int4,
 								OUT processes int8,
 								OUT own_buffers int4,
 								OUT own_pins int8)
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Pin block after block while the kernel grants no more memory; the error that
--- came of it, and how many pins were held by then (all of them there still, else
--- an error). Null if blocks did not suffice.
+-- Pins block after block while the kernel grants no more memory. Returns how many
+-- pins were held at the error, which is null if the blocks did not suffice. Fails
+-- if one of these pins is lost.
 CREATE FUNCTION test_pins_out_of_memory(rel regclass,
 										OUT held int4,
 										OUT sqlstate text,
 										OUT message text)
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Runs a statement while the first blocks of a table are pinned. Returns NULL if
 -- it succeeded, else "SQLSTATE: message" of its error.
 CREATE FUNCTION test_pins_with_blocks(rel regclass, blocks int4, statement text)
-RETURNS text
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS text AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- The same while the buffers with these numbers, from 0, are pinned. They need not
 -- hold a page.
 CREATE FUNCTION test_pins_with_buffers(buffers int4[], statement text)
-RETURNS text
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS text AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

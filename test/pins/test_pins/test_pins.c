@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_pins.c
- *	  Holds pins, to be looked at from outside; leaks them; runs out of memory.
+ *	  Holds pins for others to see, leaks pins, runs out of memory.
  *
  * The comparison with a model is in random.c.
  *
@@ -14,15 +14,9 @@
 
 #include <sys/resource.h>
 
-#include "access/relation.h"
 #include "access/xact.h"
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/resowner.h"
 
 #include "test_pins.h"
@@ -40,16 +34,13 @@ PG_FUNCTION_INFO_V1(test_pins_leak);
 PG_FUNCTION_INFO_V1(test_pins_count);
 PG_FUNCTION_INFO_V1(test_pins_out_of_memory);
 
-/* Pages that test_pins_extend() adds at once at most */
-#define EXTEND_BY		64
-
-/* Pins that make a resource owner large, a few for each of some buffers */
+/* Pins that make a resource owner large: a few on each of some buffers */
 #define OWNER_PINS		32
 #define OWNER_BUFFERS	512
 
 /*
  * What test_pins_hold() holds, in the order of pinning.  The pins belong to the
- * transaction's resource owner, so that they outlive the statement.
+ * transaction's resource owner, and outlive the statement.
  */
 typedef struct HeldPins
 {
@@ -63,8 +54,8 @@ typedef struct HeldPins
 static HeldPins held;
 
 /*
- * How often this process has a buffer pinned: the last number of what core
- * prints for a leak.
+ * How often this process has pinned a buffer: the last number of the text that
+ * core prints for a leak.
  */
 int32
 test_pins_private(Buffer buffer)
@@ -78,18 +69,6 @@ test_pins_private(Buffer buffer)
 	count = atoi(last + 1);
 	pfree(line);
 	return count;
-}
-
-Relation
-test_pins_open(Oid relid, LOCKMODE lockmode)
-{
-	Relation	rel = relation_open(relid, lockmode);
-
-	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || RelationUsesLocalBuffers(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" has no shared buffers", RelationGetRelationName(rel))));
-	return rel;
 }
 
 void
@@ -107,27 +86,7 @@ test_pins_check_blocks(Relation rel, BlockNumber first, int32 blocks)
 Datum
 test_pins_extend(PG_FUNCTION_ARGS)
 {
-	int32		blocks = PG_GETARG_INT32(1);
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), RowExclusiveLock);
-	Buffer		buffers[EXTEND_BY];
-
-	if (blocks < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot add %d blocks", blocks)));
-	while (blocks > 0)
-	{
-		uint32		got;
-
-		CHECK_FOR_INTERRUPTS();
-		ExtendBufferedRelBy(BMR_REL(rel), MAIN_FORKNUM, NULL, 0,
-							Min(blocks, EXTEND_BY), buffers, &got);
-		for (uint32 i = 0; i < got; i++)
-			ReleaseBuffer(buffers[i]);
-		blocks -= got;
-	}
-	relation_close(rel, NoLock);
-	PG_RETURN_VOID();
+	return test_extend_relation(fcinfo);
 }
 
 /* ---- pins that are held from statement to statement ---- */
@@ -146,8 +105,8 @@ release_held(void)
 }
 
 /*
- * A commit would complain about pins that are left.  An abort releases them with
- * their owner.
+ * A commit would warn about remaining pins.  An abort releases them with their
+ * owner.
  */
 static void
 end_of_transaction(XactEvent event, void *arg)
@@ -163,7 +122,7 @@ test_pins_hold(PG_FUNCTION_ARGS)
 {
 	static bool registered = false;
 	int32		blocks = PG_GETARG_INT32(1);
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	ResourceOwner owner = CurrentResourceOwner;
 
 	if (!registered)
@@ -192,7 +151,7 @@ test_pins_hold(PG_FUNCTION_ARGS)
 		Buffer		buffer;
 
 		CHECK_FOR_INTERRUPTS();
-		/* if this fails, the transaction does: nothing else is restored */
+		/* a failure ends the transaction: nothing needs to be restored */
 		CurrentResourceOwner = TopTransactionResourceOwner;
 		buffer = ReadBuffer(rel, held.next);
 		CurrentResourceOwner = owner;
@@ -241,7 +200,7 @@ Datum
 test_pins_leak(PG_FUNCTION_ARGS)
 {
 	int32		blocks = PG_GETARG_INT32(1);
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 
 	test_pins_check_blocks(rel, 0, blocks);
 	for (int i = 0; i < blocks; i++)
@@ -253,17 +212,12 @@ test_pins_leak(PG_FUNCTION_ARGS)
 Datum
 test_pins_count(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
-	TupleDesc	desc;
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	Datum		values[4];
-	bool		nulls[4] = {0};
 	int32		buffers = 0,
 				own_buffers = 0;
 	int64		processes = 0,
 				own_pins = 0;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 
 	for (Buffer b = 1; b <= NBuffers; b++)
 	{
@@ -288,12 +242,12 @@ test_pins_count(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(processes);
 	values[2] = Int32GetDatum(own_buffers);
 	values[3] = Int64GetDatum(own_pins);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	return test_return_row(fcinfo, values);
 }
 
 /* ---- no memory ---- */
 
-/* The address space that this process has now, in bytes */
+/* The current address space of this process, in bytes */
 static rlim_t
 address_space(void)
 {
@@ -324,8 +278,8 @@ limit_address_space(struct rlimit limit, rlim_t size)
 }
 
 /*
- * Let a resource owner have room for many pins, so that it is not what runs out
- * of memory, with few buffers pinned, and with none in the end.
+ * Make room for many pins in a resource owner, by few buffers that are unpinned
+ * again: it must not be the owner that runs out of memory.
  */
 static void
 enlarge_owner(Relation rel, ResourceOwner owner, int pins)
@@ -348,14 +302,13 @@ enlarge_owner(Relation rel, ResourceOwner owner, int pins)
 }
 
 /*
- * The memory of the pins themselves is what cannot grow: the owner has been
- * enlarged before, every page is in its buffer, and nothing else is allocated to
- * pin that.
+ * Only the memory of the pins themselves cannot grow: the owner has been enlarged
+ * before, every page is in its buffer, and pinning it allocates nothing else.
  */
 Datum
 test_pins_out_of_memory(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_pins_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	int			blocks = Min(RelationGetNumberOfBlocks(rel), NBuffers * 3 / 4);
 	ResourceOwner before = CurrentResourceOwner;
 	ResourceOwner owner = ResourceOwnerCreate(before, "test_pins_out_of_memory");
@@ -403,13 +356,13 @@ test_pins_out_of_memory(PG_FUNCTION_ARGS)
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 
-	/* each of them is there, and the one that failed is not */
+	/* each pin is there, but for the one that failed */
 	for (int i = 0; i < n; i++)
 		if (test_pins_shared(buffers[i]) != 1 || test_pins_private(buffers[i]) != 1)
 			elog(ERROR, "pin %d of %d is lost: buffer %d has %u shared and %d own pins",
 				 i, n, buffers[i], test_pins_shared(buffers[i]), test_pins_private(buffers[i]));
 
-	/* and now the next ones can be pinned */
+	/* now the next ones can be pinned */
 	CurrentResourceOwner = owner;
 	for (int i = n; i < blocks; i++)
 		buffers[i] = ReadBuffer(rel, i);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_pins.h
- *	  What a backend's own pins look like from outside bufmgr.c
+ *	  A backend's own pins, as seen from outside bufmgr.c.
  *
  * test/pins/test_pins/test_pins.h
  *
@@ -12,12 +12,12 @@
 
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
-#include "utils/relcache.h"
+
+#include "test_module.h"
 
 /*
- * How many processes have a buffer pinned.  Read without the header lock: what
- * this process has done is in there, and nobody else does anything to the tables
- * of these tests.
+ * How many processes have pinned a buffer.  No header lock is needed: no other
+ * process uses the tables of these tests.
  */
 static inline uint32
 test_pins_shared(Buffer buffer)
@@ -26,7 +26,6 @@ test_pins_shared(Buffer buffer)
 }
 
 extern int32 test_pins_private(Buffer buffer);
-extern Relation test_pins_open(Oid relid, LOCKMODE lockmode);
 extern void test_pins_check_blocks(Relation rel, BlockNumber first, int32 blocks);
 
 #endif							/* TEST_PINS_H */

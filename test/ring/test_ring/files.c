@@ -12,15 +12,16 @@
 
 #include <sys/resource.h>
 
-#include "fmgr.h"
 #include "storage/smgr.h"
+
+#include "test_ring.h"
 
 PG_FUNCTION_INFO_V1(test_ring_limit_files);
 PG_FUNCTION_INFO_V1(test_ring_close_files);
 
 /*
- * The server ignores SIGXFSZ, so that a write beyond the limit fails with EFBIG,
- * and one that crosses it is short.
+ * The server ignores SIGXFSZ: a write beyond the limit fails with EFBIG, and one
+ * that crosses it is short.
  */
 Datum
 test_ring_limit_files(PG_FUNCTION_ARGS)

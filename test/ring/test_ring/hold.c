@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hold.c
- *	  Somebody else who uses the buffers of a ring.
+ *	  Other users of a ring's buffers.
  *
  * IDENTIFICATION
  *	  test/ring/test_ring/hold.c
@@ -10,14 +10,9 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
-#include "fmgr.h"
-#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "storage/dsm_registry.h"
 #include "storage/latch.h"
-#include "utils/builtins.h"
-#include "utils/rel.h"
 #include "utils/wait_event.h"
 
 #include "test_ring.h"
@@ -27,28 +22,31 @@ PG_FUNCTION_INFO_V1(test_ring_hold);
 PG_FUNCTION_INFO_V1(test_ring_holding);
 PG_FUNCTION_INFO_V1(test_ring_let_go);
 
-/* Locks held at once; core has room for 200 a process */
+/* Locks held at once; core has room for 200 per process */
 #define MAX_HELD		100
 
-/* If the test that holds something dies, the server is to go on */
+/* If the test dies, the server must go on */
 #define MAX_HOLD_MS		60000
+
+static const char *const how_names[] = {
+	"pin", "shared", "exclusive", "shared unpinned", "exclusive unpinned", "io unpinned"
+};
 
 typedef struct How
 {
-	const char *name;
 	bool		pinned;
 	bool		io;
 	bool		locked;
 	LWLockMode	mode;			/* of the lock */
 } How;
 
-static const How hows[] = {
-	{"pin", true, false, false, LW_SHARED},
-	{"shared", true, false, true, LW_SHARED},
-	{"exclusive", true, false, true, LW_EXCLUSIVE},
-	{"shared unpinned", false, false, true, LW_SHARED},
-	{"exclusive unpinned", false, false, true, LW_EXCLUSIVE},
-	{"io unpinned", false, true, false, LW_SHARED},
+static const How hows[lengthof(how_names)] = {
+	{true, false, false, LW_SHARED},
+	{true, false, true, LW_SHARED},
+	{true, false, true, LW_EXCLUSIVE},
+	{false, false, true, LW_SHARED},
+	{false, false, true, LW_EXCLUSIVE},
+	{false, true, false, LW_SHARED},
 };
 
 static void
@@ -70,9 +68,17 @@ test_ring_shared(void)
 	return GetNamedDSMSegment("test_ring", sizeof(TestRingShared), init_shared, &found);
 }
 
+static void
+nap(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 2,
+					 PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
 /*
- * Wait until others have counted on from a value.  With a lock held, no
- * interrupt is served meanwhile.
+ * Wait until a counter changes.  With a lock held, no interrupt is served
+ * meanwhile.
  */
 void
 test_ring_wait_for(pg_atomic_uint32 *counter, uint32 before)
@@ -88,25 +94,12 @@ test_ring_wait_for(pg_atomic_uint32 *counter, uint32 before)
 		INSTR_TIME_SUBTRACT(now, start);
 		if (INSTR_TIME_GET_MILLISEC(now) > MAX_HOLD_MS)
 			break;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 2,
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		nap();
 	}
 }
 
-static const How *
-how_named(const char *name)
-{
-	for (int i = 0; i < lengthof(hows); i++)
-		if (strcmp(hows[i].name, name) == 0)
-			return &hows[i];
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("\"%s\" is no way to hold a buffer", name)));
-}
-
 /*
- * The numbers of an array, which must be of blocks that are there.
+ * The elements of an array, which must be numbers of existing blocks.
  */
 BlockNumber *
 test_ring_blocks(Relation rel, ArrayType *array, int *n)
@@ -136,7 +129,7 @@ test_ring_blocks(Relation rel, ArrayType *array, int *n)
 Datum
 test_ring_touch(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	int32		times = PG_GETARG_INT32(2);
 	int			n;
 	BlockNumber *blocks = test_ring_blocks(rel, PG_GETARG_ARRAYTYPE_P(1), &n);
@@ -151,8 +144,9 @@ test_ring_touch(PG_FUNCTION_ARGS)
 Datum
 test_ring_hold(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
-	const How  *how = how_named(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
+	const How  *how = &hows[test_find_name(how_names, lengthof(how_names),
+										   PG_GETARG_TEXT_PP(2), "way to hold a buffer")];
 	TestRingShared *shared = test_ring_shared();
 	uint32		let_go = pg_atomic_read_u32(&shared->let_go);
 	instr_time	start;
@@ -178,18 +172,8 @@ test_ring_hold(PG_FUNCTION_ARGS)
 	{
 		BufferDesc *desc = GetBufferDescriptor(buffers[i] - 1);
 
-		/*
-		 * By the ring's own way, that is: a usage count that is 1 stays so.
-		 * What is to be seen is the pin.
-		 */
-		if (how->pinned)
-		{
-			BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
-
-			if (ReadBufferExtended(rel, MAIN_FORKNUM, blocks[i], RBM_NORMAL, strategy) != buffers[i])
-				elog(ERROR, "block %u has moved", blocks[i]);
-			FreeAccessStrategy(strategy);
-		}
+		if (how->pinned && test_ring_pin(rel, blocks[i]) != buffers[i])
+			elog(ERROR, "block %u has moved", blocks[i]);
 		if (how->locked)
 			LWLockAcquire(BufferDescriptorGetContentLock(desc), how->mode);
 		if (how->io && !StartBufferIO(desc, false, true))
@@ -232,9 +216,7 @@ test_ring_let_go(PG_FUNCTION_ARGS)
 	while (pg_atomic_read_u32(&shared->holding) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 2,
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		nap();
 	}
 	PG_RETURN_VOID();
 }

@@ -3,10 +3,9 @@
  * instrumented.c
  *	  A copy of pg_sweep's laps through rings, with places to stop at.
  *
- * The code is the extension's own, extension/ring/lap.c and run.c; what it calls
- * to pin, to lock, to begin I/O and to write is looked at first.  A session
- * can put the copy in the place of the extension's; other processes are not
- * concerned.
+ * The code is the extension's own, extension/ring/lap.c and run.c, with stops
+ * before it pins, locks, begins I/O and writes.  A session can use the copy in
+ * place of the extension's.
  *
  * IDENTIFICATION
  *	  test/ring/test_ring/instrumented.c
@@ -15,18 +14,13 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/xlog.h"
 #include "executor/instrument.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "ring/ring.h"
 #include "storage/bufpage.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "test_ring.h"
 
@@ -76,7 +70,7 @@ stop(StopPlace place, BlockNumber block)
 }
 
 /*
- * The copy.  A victim's I/O may be waited for; it is that of others which may not.
+ * The copy.  It may wait for the victim's I/O, but not for that of other buffers.
  */
 #define PinBufferToWrite(buf, max_usage_count, buf_state) \
 	(stop(STOP_PIN, (buf)->tag.blockNum), PinBufferToWrite(buf, max_usage_count, buf_state))
@@ -95,10 +89,11 @@ stop(StopPlace place, BlockNumber block)
 #undef StartBufferIO
 #undef smgrwritev
 
-bool		pgsweep_ring_eager_flush;	/* in the place of ring/gucs.c */
+/* In place of ring/gucs.c */
+bool		pgsweep_ring_eager_flush;
 
 /*
- * In the place of ring/counts.c
+ * In place of ring/counts.c
  */
 void
 pgsweep_ring_add_counts(PgSweepRingKind kind, const PgSweepRingCounts counts)
@@ -124,19 +119,10 @@ test_ring_instrument(PG_FUNCTION_ARGS)
 Datum
 test_ring_stop_at(PG_FUNCTION_ARGS)
 {
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-
+	stop_place = test_find_name(stop_names, lengthof(stop_names), PG_GETARG_TEXT_PP(0), "stop");
+	stop_block = PG_GETARG_INT32(1);
 	shared = test_ring_shared();
-	for (int i = 0; i < lengthof(stop_names); i++)
-		if (strcmp(stop_names[i], name) == 0)
-		{
-			stop_block = PG_GETARG_INT32(1);
-			stop_place = i;
-			PG_RETURN_VOID();
-		}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("there is no stop at \"%s\"", name)));
+	PG_RETURN_VOID();
 }
 
 Datum
@@ -178,15 +164,13 @@ test_ring_last_lap(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(text.data));
 }
 
-/* ---- what others may do meanwhile ---- */
+/* ---- what other processes may do meanwhile ---- */
 
 static Buffer
 lock_shared(Relation rel, BlockNumber block)
 {
-	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
-	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+	Buffer		buffer = test_ring_pin(rel, block);
 
-	FreeAccessStrategy(strategy);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	return buffer;
 }
@@ -194,7 +178,7 @@ lock_shared(Relation rel, BlockNumber block)
 Datum
 test_ring_write_out(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), RowExclusiveLock);
 	Buffer		buffer = lock_shared(rel, PG_GETARG_INT32(1));
 
 	FlushOneBuffer(buffer);
@@ -206,7 +190,7 @@ test_ring_write_out(PG_FUNCTION_ARGS)
 Datum
 test_ring_hint(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), RowExclusiveLock);
 	Buffer		buffer = lock_shared(rel, PG_GETARG_INT32(1));
 
 	MarkBufferDirtyHint(buffer, false);

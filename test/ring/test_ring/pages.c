@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pages.c
- *	  A ring of this session, and what is done to pages through it.
+ *	  A ring of this session, and operations on pages through it.
  *
  * IDENTIFICATION
  *	  test/ring/test_ring/pages.c
@@ -10,18 +10,12 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "catalog/storage.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/pg_lsn.h"
-#include "utils/rel.h"
 
 #include "test_ring.h"
 
@@ -38,25 +32,10 @@ PG_FUNCTION_INFO_V1(test_ring_write);
 PG_FUNCTION_INFO_V1(test_ring_buffers);
 PG_FUNCTION_INFO_V1(test_ring_truncate);
 
-/* Pages that test_ring_extend() adds at once at most */
-#define EXTEND_BY		64
-
-/* Further than WAL will ever get here */
+/* Beyond any LSN that a test reaches */
 #define FAKE_LSN		UINT64CONST(0x7F00000000000000)
 
 BufferAccessStrategy test_ring = NULL;
-
-Relation
-test_ring_open(Oid relid, LOCKMODE lockmode)
-{
-	Relation	rel = relation_open(relid, lockmode);
-
-	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || RelationUsesLocalBuffers(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" has no shared buffers", RelationGetRelationName(rel))));
-	return rel;
-}
 
 /*
  * The buffer that a block is in, not pinned; InvalidBuffer if it is in none.
@@ -78,46 +57,34 @@ test_ring_find(Relation rel, BlockNumber block)
 	return id < 0 ? InvalidBuffer : id + 1;
 }
 
+/*
+ * Pin a block as a ring does: a usage count of 1 stays 1, and only the pin is seen.
+ */
+Buffer
+test_ring_pin(Relation rel, BlockNumber block)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+
+	FreeAccessStrategy(strategy);
+	return buffer;
+}
+
 Datum
 test_ring_extend(PG_FUNCTION_ARGS)
 {
-	int32		blocks = PG_GETARG_INT32(1);
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
-
-	while (blocks > 0)
-	{
-		Buffer		buffers[EXTEND_BY];
-		uint32		got;
-
-		CHECK_FOR_INTERRUPTS();
-		ExtendBufferedRelBy(BMR_REL(rel), MAIN_FORKNUM, NULL, 0,
-							Min(blocks, EXTEND_BY), buffers, &got);
-		for (uint32 i = 0; i < got; i++)
-			ReleaseBuffer(buffers[i]);
-		blocks -= got;
-	}
-	relation_close(rel, NoLock);
-	PG_RETURN_VOID();
+	return test_extend_relation(fcinfo);
 }
 
 Datum
 test_ring_make(PG_FUNCTION_ARGS)
 {
-	char	   *kind = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	static const char *const names[] = {"bulkwrite", "vacuum", "bulkread"};
+	static const BufferAccessStrategyType types[] = {BAS_BULKWRITE, BAS_VACUUM, BAS_BULKREAD};
+	int			kind = test_find_name(names, lengthof(names), PG_GETARG_TEXT_PP(0), "ring of kind");
 	int32		buffers = PG_GETARG_INT32(1);
-	BufferAccessStrategyType type;
 	MemoryContext before;
 
-	if (strcmp(kind, "bulkwrite") == 0)
-		type = BAS_BULKWRITE;
-	else if (strcmp(kind, "vacuum") == 0)
-		type = BAS_VACUUM;
-	else if (strcmp(kind, "bulkread") == 0)
-		type = BAS_BULKREAD;
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there is no ring of kind \"%s\"", kind)));
 	if (buffers < 1 || buffers > MAX_KILOBYTES / (BLCKSZ / 1024))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -127,7 +94,7 @@ test_ring_make(PG_FUNCTION_ARGS)
 		FreeAccessStrategy(test_ring);
 	test_ring = NULL;
 	before = MemoryContextSwitchTo(TopMemoryContext);
-	test_ring = GetAccessStrategyWithSize(type, buffers * (BLCKSZ / 1024));
+	test_ring = GetAccessStrategyWithSize(types[kind], buffers * (BLCKSZ / 1024));
 	MemoryContextSwitchTo(before);
 	PG_RETURN_INT32(GetAccessStrategyBufferCount(test_ring));
 }
@@ -145,7 +112,7 @@ test_ring_fill_page(Buffer buffer, HowDirty how, int32 version)
 
 	START_CRIT_SECTION();
 	PageInit(page, BLCKSZ, 0);
-	/* nothing free in it, so that nobody puts anything there */
+	/* no free space: no process may put a tuple there */
 	((PageHeader) page)->pd_upper = ((PageHeader) page)->pd_lower;
 	while (word < end)
 		*word++ = ((uint64) BufferGetBlockNumber(buffer) << 32) | (uint32) version;
@@ -157,8 +124,8 @@ test_ring_fill_page(Buffer buffer, HowDirty how, int32 version)
 }
 
 /*
- * Read blocks through the ring, and do to them what is asked for.  Returns how
- * many were not in the pool.
+ * Read blocks through the ring and perhaps make them dirty.  Returns how many were
+ * not in the pool.
  */
 static int
 use_blocks(Relation rel, int32 first, int32 blocks, HowDirty how, int32 version)
@@ -172,8 +139,8 @@ use_blocks(Relation rel, int32 first, int32 blocks, HowDirty how, int32 version)
 				 errhint("Call test_ring_make().")));
 
 	/*
-	 * Whether the blocks are there is not asked for: the file may be one that
-	 * has been put in the table's place.
+	 * The blocks may not exist: the test may have put another file in the
+	 * table's place.
 	 */
 	for (int32 block = first; block < first + blocks; block++)
 	{
@@ -197,7 +164,7 @@ use_blocks(Relation rel, int32 first, int32 blocks, HowDirty how, int32 version)
 Datum
 test_ring_read(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	int			read = use_blocks(rel, PG_GETARG_INT32(1), PG_GETARG_INT32(2), NOT_DIRTY, 0);
 
 	relation_close(rel, NoLock);
@@ -205,12 +172,12 @@ test_ring_read(PG_FUNCTION_ARGS)
 }
 
 /*
- * Nobody has asked for anything: what it is about is that somebody may have.
+ * An interrupt is pending, as if another process had asked for something.
  */
 Datum
 test_ring_read_interrupted(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	int			read;
 
 	HOLD_INTERRUPTS();
@@ -224,28 +191,20 @@ test_ring_read_interrupted(PG_FUNCTION_ARGS)
 Datum
 test_ring_write(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(3));
-	HowDirty	how;
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), RowExclusiveLock);
+	static const char *const names[] = {
+		[LOGGED] = "logged", [UNLOGGED] = "unlogged", [UNLOGGED_FAKE_LSN] = "fake lsn"
+	};
+	HowDirty	how = LOGGED + test_find_name(&names[LOGGED], lengthof(names) - LOGGED,
+											  PG_GETARG_TEXT_PP(3), "way to make a page dirty");
 	int			read;
 
-	if (strcmp(name, "logged") == 0)
-		how = LOGGED;
-	else if (strcmp(name, "unlogged") == 0)
-		how = UNLOGGED;
-	else if (strcmp(name, "fake lsn") == 0)
-		how = UNLOGGED_FAKE_LSN;
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" is no way to make a page dirty", name)));
-
-	/* the server would never be able to flush WAL that far */
+	/* the server could never flush WAL that far */
 	if ((how == LOGGED) != RelationIsPermanent(rel) && how != UNLOGGED)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("pages of \"%s\" cannot be made dirty by \"%s\"",
-						RelationGetRelationName(rel), name)));
+						RelationGetRelationName(rel), names[how])));
 
 	read = use_blocks(rel, PG_GETARG_INT32(1), PG_GETARG_INT32(2), how, PG_GETARG_INT32(4));
 	relation_close(rel, NoLock);
@@ -255,7 +214,7 @@ test_ring_write(PG_FUNCTION_ARGS)
 Datum
 test_ring_buffers(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -299,8 +258,7 @@ test_ring_buffers(PG_FUNCTION_ARGS)
 Datum
 test_ring_truncate(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessExclusiveLock);
-
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessExclusiveLock);
 	int32		blocks = PG_GETARG_INT32(1);
 	BlockNumber there = RelationGetNumberOfBlocks(rel);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stress.c
- *	  Rings at work, and others who change the same pages at the same time.
+ *	  Rings at work, and other processes that change the same pages.
  *
  * IDENTIFICATION
  *	  test/ring/test_ring/stress.c
@@ -10,13 +10,8 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "utils/rel.h"
 
 #include "test_ring.h"
 
@@ -38,7 +33,7 @@ is_over(instr_time start, int32 milliseconds)
 Datum
 test_ring_work(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), RowExclusiveLock);
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
 	BlockNumber block = pg_prng_uint64_range(&pg_global_prng_state, 0, Max(nblocks, 1) - 1);
 	int64		filled = 0;
@@ -68,9 +63,8 @@ test_ring_work(PG_FUNCTION_ARGS)
 Datum
 test_ring_disturb(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), RowExclusiveLock);
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	int64		changed = 0;
 	instr_time	start;
 
@@ -80,10 +74,10 @@ test_ring_disturb(PG_FUNCTION_ARGS)
 		BlockNumber block = pg_prng_uint64_range(&pg_global_prng_state, 0, nblocks - 1);
 		Buffer		buffer;
 
-		/* if it goes in between, it is read into a ring of ours */
+		/* if it is replaced in between, it is read into a ring of ours */
 		if (!BufferIsValid(test_ring_find(rel, block)))
 			continue;
-		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+		buffer = test_ring_pin(rel, block);
 		if (pg_prng_bool(&pg_global_prng_state))
 		{
 			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -99,7 +93,6 @@ test_ring_disturb(PG_FUNCTION_ARGS)
 		ReleaseBuffer(buffer);
 		changed++;
 	}
-	FreeAccessStrategy(strategy);
 	relation_close(rel, NoLock);
 	PG_RETURN_INT64(changed);
 }
@@ -126,9 +119,8 @@ is_filled(Page page, BlockNumber block)
 Datum
 test_ring_wrong(PG_FUNCTION_ARGS)
 {
-	Relation	rel = test_ring_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
 	PGIOAlignedBlock file;
 
@@ -143,7 +135,7 @@ test_ring_wrong(PG_FUNCTION_ARGS)
 		Datum		values[1] = {Int64GetDatum(block)};
 
 		CHECK_FOR_INTERRUPTS();
-		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+		buffer = test_ring_pin(rel, block);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		dirty = (pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state) & BM_DIRTY) != 0;
 		memcpy(&word, BufferGetPage(buffer) + BLCKSZ - sizeof(word), sizeof(word));
@@ -156,7 +148,6 @@ test_ring_wrong(PG_FUNCTION_ARGS)
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		ReleaseBuffer(buffer);
 	}
-	FreeAccessStrategy(strategy);
 	relation_close(rel, NoLock);
 	return (Datum) 0;
 }

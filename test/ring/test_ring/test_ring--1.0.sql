@@ -4,48 +4,36 @@
 \echo Use "CREATE EXTENSION test_ring" to load this file. \quit
 
 --
--- Pages. They are not what the table's access method would write: a page header,
--- and then the number of the block and a version, 8 bytes at a time, to the end.
+-- Pages. Their contents are not those of the table's access method: a page header,
+-- and then the block's number and a version, repeated every 8 bytes to the end.
 --
 
--- Add so many pages of zeros to a table; through no ring, and without WAL.
+-- Adds pages of zeros to a table, through no ring and without WAL.
 CREATE FUNCTION test_ring_extend(rel regclass, blocks int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- From now on this session has a ring of a kind ('bulkwrite', 'vacuum',
--- 'bulkread') and, if the pool is large enough, with so many buffers; returns how
--- many it has.
+-- Gives this session a ring of a kind ('bulkwrite', 'vacuum', 'bulkread'), with that
+-- many buffers if the pool is large enough. Returns how many it has.
 CREATE FUNCTION test_ring_make(kind text, buffers int4)
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Read blocks by this session's ring: a victim for each that is not in the pool.
--- Returns how many were not in the pool.
+-- Reads blocks through the ring: one victim for each that is not in the pool.
+-- Returns how many were not.
 CREATE FUNCTION test_ring_read(rel regclass, first int4, blocks int4)
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- The same with one block, while an interrupt is pending that cannot be served.
 CREATE FUNCTION test_ring_read_interrupted(rel regclass, block int4)
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- As test_ring_read(), and fill them, and set them dirty:
---   'logged'    with WAL, up to which WAL must be flushed before the page is written
---   'unlogged'  the LSN stays what it is
---   'fake lsn'  the page has an LSN far beyond the end of WAL, as those of unlogged
---               GiST indexes may have
+-- As test_ring_read(), and also fills the pages and makes them dirty:
+--   'logged'    with WAL, which must be flushed before the page is written
+--   'unlogged'  the LSN does not change
+--   'fake lsn'  the LSN is far beyond the end of WAL, as in unlogged GiST indexes
 CREATE FUNCTION test_ring_write(rel regclass, first int4, blocks int4, how text, version int4)
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- A table's buffers, read without any lock but the header's. "locked": its content
+-- The buffers of a table, read with no lock but the header's. "locked": the content
 -- lock cannot be had shared at once. "pins": of all processes.
 CREATE FUNCTION test_ring_buffers(rel regclass,
 								  OUT block int8,
@@ -57,143 +45,107 @@ CREATE FUNCTION test_ring_buffers(rel regclass,
 								  OUT io_error bool,
 								  OUT locked bool,
 								  OUT lsn pg_lsn)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS SETOF record AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Cut a table to so many blocks, as VACUUM does
+-- Truncates a table to that many blocks, as VACUUM does.
 CREATE FUNCTION test_ring_truncate(rel regclass, blocks int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 --
 -- Other users of the same buffers
 --
 
--- Pin blocks so many times, one after the other, and let go: what counts as use.
+-- Pins and unpins blocks that many times, which counts as use.
 CREATE FUNCTION test_ring_touch(rel regclass, blocks int4[], times int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Keep blocks, which must be in the pool, in a state, until somebody calls
--- test_ring_let_go(). Returns how long that was, in milliseconds.
+-- Keeps blocks, which must be in the pool, in a state until test_ring_let_go() is
+-- called. Returns for how many milliseconds.
 --   'pin'                   pinned
 --   'shared', 'exclusive'   pinned, with the content lock
 --   'exclusive unpinned', 'shared unpinned'
---                           the lock without the pin, as for one who asks between
---                           looking at the pins and asking for the lock
---   'io unpinned'           I/O in progress without a pin, likewise; they must be dirty
+--                           the lock without the pin, like a process between its
+--                           look at the pins and its request for the lock
+--   'io unpinned'           likewise I/O in progress; the blocks must be dirty
 CREATE FUNCTION test_ring_hold(rel regclass, blocks int4[], how text)
-RETURNS float8
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS float8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- How many sessions are in test_ring_hold(), and have what they want
+-- How many sessions are in test_ring_hold() and hold their blocks
 CREATE FUNCTION test_ring_holding()
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- End all calls of test_ring_hold(), and wait until they have let go
+-- Ends all calls of test_ring_hold(), and waits for their end.
 CREATE FUNCTION test_ring_let_go()
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Write a block that is in the pool, as the checkpointer does
+-- Writes a block that is in the pool, as the checkpointer does.
 CREATE FUNCTION test_ring_write_out(rel regclass, block int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Set a block dirty as for a hint bit. If it is clean and this is its first change
--- since the last checkpoint, WAL is written and its LSN advances.
+-- Makes a block dirty as for a hint bit. If it was clean and this is its first
+-- change since the last checkpoint, WAL is written and its LSN advances.
 CREATE FUNCTION test_ring_hint(rel regclass, block int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 --
--- A copy of pg_sweep's code that stops where it is told to
+-- A copy of pg_sweep's code with stops
 --
 
--- Whether this session uses that copy from now on
+-- Chooses between that copy and the extension's code for this session.
 CREATE FUNCTION test_ring_instrument(use_copy bool)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Let this session's next lap that comes to a block stop once, until somebody calls
--- test_ring_go(), before it does this with its buffer:
---   'pin'     pin it, after a look without any lock
---   'lock'    lock its content
---   'io'      begin its I/O, after a look at its LSN
---   'write'   write the run that begins with it, of which all I/O has been begun
+-- Stops this session's next lap once, at a block, until test_ring_go() is called,
+-- before the lap does this with the block's buffer:
+--   'pin'     pins it, after a look without any lock
+--   'lock'    locks its content
+--   'io'      begins its I/O, after a look at its LSN
+--   'write'   writes the run that begins with it, after all its I/O was begun
 CREATE FUNCTION test_ring_stop_at(what text, block int4)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- How many laps have stopped
+-- How many laps are stopped
 CREATE FUNCTION test_ring_stopped()
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Let them go on
+-- Lets them go on.
 CREATE FUNCTION test_ring_go()
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- What the copy has counted in its last lap, but for what is 0: "victims 1, eager 3"
+-- The nonzero counts of the copy's last lap: "victims 1, eager 3"
 CREATE FUNCTION test_ring_last_lap()
-RETURNS text
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS text AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 --
--- All at once
+-- Load
 --
 
--- Fill a table's blocks through this session's ring, with WAL, in turn, again and
--- again for so many milliseconds. Returns how many that were.
+-- Fills the blocks of a table through this session's ring, with WAL, in turn, for
+-- that many milliseconds. Returns how many.
 CREATE FUNCTION test_ring_work(rel regclass, milliseconds int4)
-RETURNS int8
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Meanwhile, pick any block that is in the pool: pin it, and either fill it with WAL
--- (content locked exclusively, its LSN advances) or set it dirty as for a hint bit
--- (locked shared). Its usage count stays as the ring has it. Returns how many that
--- were; as each fills in something else, pages tell the last one.
+-- Changes random blocks that are in the pool meanwhile: fills one with WAL (content
+-- locked exclusively, its LSN advances) or makes it dirty as for a hint bit (locked
+-- shared). Usage counts do not change. Returns how many. Each fill is different, so
+-- a page shows which was the last.
 CREATE FUNCTION test_ring_disturb(rel regclass, milliseconds int4)
-RETURNS int8
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Blocks of which the pool or the file has another page than these functions fill
--- in, or a page that is not of one piece
+-- Blocks of which the pool or the file has a page that these functions did not
+-- fill, or parts of different fills
 CREATE FUNCTION test_ring_wrong(rel regclass)
-RETURNS SETOF int8
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS SETOF int8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 --
 -- Files
 --
 
--- From now on this process cannot write to a file beyond so many bytes; null for
--- no limit. That is for all of its files, WAL, too.
+-- Limits the size of all files that this process writes, WAL included; null for
+-- no limit.
 CREATE FUNCTION test_ring_limit_files(bytes int8)
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE CALLED ON NULL INPUT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C;
 
--- Close all files of relations, so that they are opened again by name
+-- Closes all files of relations: they are opened again by name.
 CREATE FUNCTION test_ring_close_files()
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
