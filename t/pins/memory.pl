@@ -1,9 +1,8 @@
-# What a backend needs to count its pins, and all the rest of its private memory,
-# does not grow with shared_buffers: measured by VmData, after the same work, with
-# a small pool and one 16 times as large; without pg_sweep (core's part) and with
-# it.
+# The private memory of a backend, that for counting pins included, does not grow with
+# shared_buffers.  VmData is compared after the same work with a small pool and one 16
+# times as large, without pg_sweep (core's part) and with it.
 #
-# Of the large pool, nothing is touched but what the server initializes.
+# Only the part of the large pool that the server initializes is touched.
 
 use strict;
 use warnings FATAL => 'all';
@@ -23,8 +22,8 @@ my $most_kb = 64;
 plan skip_all => 'there is no /proc/PID/status to look at'
   unless -r '/proc/self/status' && slurp_file('/proc/self/status') =~ /^VmData:/m;
 
-# Gigabytes of the pools: 16 must be less than what the kernel grants, and what
-# is initialized of them, 1 or 2 %, must be free.  Without that, as much as fits.
+# Size of the large pool in GB: 16 if the kernel grants it and 1 or 2 %, the part to be
+# initialized, is free; otherwise as much as fits.
 my ($total, $available) =
   map { slurp_file('/proc/meminfo') =~ /^$_:\s+(\d+) kB$/m ? $1 / 1024 / 1024 : 0 } qw(MemTotal MemAvailable);
 my ($large) = grep { $_ * 1.05 < $total && $_ / 25 + 0.3 < $available } (16, 8, 4, 2, 1);
@@ -42,7 +41,7 @@ max_connections = 20
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 max_parallel_workers = 0
-# what is planned must not depend on the pool
+# plans must not depend on the pool
 effective_cache_size = 1GB
 });
 $node->append_conf('postgresql.conf', "shared_buffers = $sizes[0]MB");
@@ -55,14 +54,14 @@ $node->safe_psql(
 	CREATE EXTENSION test_pins;
 	CREATE TABLE t AS SELECT i, repeat('x', 900) AS pad FROM generate_series(1, 12000) i;
 	CREATE INDEX ON t (i)});
-# no hint bits are left to be set, no statistics are gathered later
+# set all hint bits and gather all statistics now
 $node->safe_psql('postgres', 'VACUUM ANALYZE');
 $node->safe_psql('postgres',
 	q{CREATE UNLOGGED TABLE pages (); SELECT test_pins_extend('pages', 4000); CREATE UNLOGGED TABLE new_pages ()});
 
-# A sequential scan, an index scan, a bitmap scan; new pages, as all others are in
-# the pool after the first backend's work, and pg_sweep sees a backend when it
-# allocates; and many pins, at once and again and again
+# A sequential scan, an index scan, a bitmap scan.  New pages, because all others are in
+# the pool after the first backend's work, and only allocations involve pg_sweep.  Many
+# pins at once, and repeated pins.
 my $new_pages = 256;
 my @work = (
 	'SELECT sum(i + length(pad)) FROM t',
@@ -72,7 +71,7 @@ my @work = (
 	"BEGIN; SELECT test_pins_hold('pages', 3500), test_pins_again(100000); SELECT test_pins_release(); COMMIT",
 	"BEGIN; SELECT test_pins_hold('pages', 40), test_pins_again(100000); ROLLBACK");
 
-# VmData and RssAnon, in kB, of some backends after the work
+# VmData and RssAnon in kB, of some backends after the work
 sub memory
 {
 	my @sessions = map { $node->background_psql('postgres') } 1 .. $backends;
@@ -107,7 +106,7 @@ sub compare
 		push @figures, "$mb MB: VmData @$data, RssAnon @$anon";
 	}
 	note("$title: kB of $backends backends with shared_buffers of " . join('; ', @figures));
-	# The first one after a start builds what the others read.
+	# The first backend after a start builds files that the others read.
 	my $difference = max(map { abs($data[0][$_] - $data[1][$_]) } 0 .. $backends - 1);
 	cmp_ok($difference, '<=', $most_kb, "$title: VmData of $backends backends, one after the other, is the same within $most_kb kB")
 	  or diag "$title: @figures";
@@ -122,10 +121,10 @@ foreach my $strategy ('batched', 'partitioned')
 	is($node->safe_psql('postgres', 'SELECT state, strategy, buffers FROM pg_sweep_status'),
 		"ok|$strategy|" . $sizes[1] * 128, "pg_sweep, $strategy: is active");
 	cmp_ok(counter($node, $strategy, 'allocations'), '>=', 2 * $backends * $new_pages,
-		"pg_sweep, $strategy: was asked by all of them");
+		"pg_sweep, $strategy: all of them allocated");
 }
 $node->stop;
-# a server that is stopped may find a session on its way out
+# a session may still be exiting when the server stops
 is_deeply([ unexpected_log_lines($node, 0, qr/terminating connection due to administrator command/) ],
 	[], 'nothing in the log');
 

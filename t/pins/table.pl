@@ -1,13 +1,12 @@
 # A backend's own pins: random steps compared with a model, thousands of pins at
-# once, pools with nothing but pins, no memory for more, and pins forgotten.
+# once, a pool full of pins, no memory for more, and leaked pins.
 #
-# A server with assertions overwrites memory that it frees, so that what is looked
-# up there by mistake is not found.  Hence the random steps run on the release
-# server, too, if "make servers" has built it; PG_SWEEP_RELEASE=prefix names
-# another one.
+# A server with assertions overwrites memory that it frees, which hides some wrong
+# lookups.  Hence the random steps also run on the release server, if "make servers"
+# has built it; PG_SWEEP_RELEASE=prefix names another one.
 #
-# The random steps (test/pins/test_pins) depend on the seeds only.
-# PG_SWEEP_PINS_SEED=n begins with another one, PG_SWEEP_PINS_STEPS=n takes more
+# The random steps (test/pins/test_pins) depend only on their seeds.
+# PG_SWEEP_PINS_SEED=n begins with another seed, PG_SWEEP_PINS_STEPS=n takes more
 # steps with each.
 
 use strict;
@@ -27,8 +26,7 @@ use Time::HiRes qw(time);
 my $seed = stress_number('PG_SWEEP_PINS_SEED', 1, 0);
 my $steps = stress_number('PG_SWEEP_PINS_STEPS', 1_000_000, 500_000);
 
-# Nobody but the sessions below pins a buffer.  With few processes, each may
-# pin many.
+# Only the sessions below pin buffers.  With few processes, each may pin many.
 my $quiet = qq{
 autovacuum = off
 max_logical_replication_workers = 0
@@ -45,7 +43,7 @@ $node->start;
 plan skip_all => 'test/pins/test_pins is not installed in this server'
   unless installed_module($node, 'test_pins');
 
-# A table of so many pages of zeros
+# Create a table of that many pages of zeros.
 sub create_table
 {
 	my ($on, $name, $blocks) = @_;
@@ -62,7 +60,7 @@ my $has_info =
   $node->safe_psql('postgres', 'SELECT test_pins_has_info()') eq 't';
 note('the server lacks the core patch "pins-private-refcount"') unless $has_info;
 
-# Servers that this project builds have it; others may not.
+# Servers of this project have the patch; others may not.
 my $top = abs_path("$FindBin::RealBin/../..");
 my $home = abs_path($node->config_data('--bindir') . '/..');
 my $is_ours = index($home, "$top/build/") == 0;
@@ -85,7 +83,7 @@ sub random_steps
 	note(sprintf '%s: %.1f s', $title, time - $begin);
 	return if $status != 0;
 
-	# deepest: the model has as many levels; errors and truncations are rare
+	# deepest: all of the model's levels; errors and truncations are rare
 	my %least = map { $_ => $n / 20_000 } keys %found;
 	$least{$_} = $n / 100_000 for qw(emptied errors truncated);
 	@least{qw(deepest most_held sizes compared)} =
@@ -102,7 +100,7 @@ sub random_steps
 	return;
 }
 
-# What grows with the pins of a process grows a few times only: so, many of them
+# The table of a process grows only a few times: many sessions show more.
 sub many_sessions
 {
 	my ($on, $title, $sessions, $n, @held) = @_;
@@ -114,8 +112,7 @@ sub many_sessions
 }
 
 create_table($node, 'random_steps', 0);
-# These are among the numbers with which the patched server's table is as full as
-# it gets before it grows.
+# At these numbers, the patched server's table is as full as it gets before it grows.
 random_steps($node, 'alone', $steps, $seed, 480, $has_info);
 random_steps($node, 'alone', $steps, $seed + 1, 110, $has_info);
 
@@ -140,7 +137,7 @@ is( $node->safe_psql(
 		'postgres',
 		"BEGIN; SELECT test_pins_hold('large', 4000); $seen; SELECT test_pins_release(); $seen; COMMIT"),
 	"4000\n$pins|" . ($pins + 4000) . "|4000|4000\n4000\n$pins|$pins|0|0",
-	'which pins 4000 of them, too, and releases its own');
+	'which pins 4000 of them, too, and releases only its own');
 $holder->query_safe("SELECT test_pins_again(200000), test_pins_again(200000, true)");
 is($node->safe_psql('postgres', $seen),
 	"$pins|$pins|0|0", 'the same after 400000 times pinning once more');
@@ -151,7 +148,7 @@ $holder->query_safe('ROLLBACK');
 is( $holder->query_safe(
 		"BEGIN; SELECT test_pins_hold('large', 100); SELECT test_pins_hold('large', 50); COMMIT; $seen"),
 	"100\n150\n0|0|0|0",
-	'and it can go on');
+	'and the session can go on');
 $holder->quit;
 
 # ---- no memory ----
@@ -164,12 +161,12 @@ SKIP:
 	my ($held, $sqlstate, $message) = split /\|/,
 	  $node->safe_psql('postgres', q{SELECT * FROM test_pins_out_of_memory('large')});
 	is("$sqlstate $message", '53200 out of memory', 'no memory for more pins is an error');
-	cmp_ok($held, '>', 100, "of that one; the $held before are there, others can be pinned later");
+	cmp_ok($held, '>', 100, "only the last pin is missing; the $held before are there, others can be pinned later");
 }
 
-# ---- pins that nobody releases ----
+# ---- leaked pins ----
 
-# More than an array of 8 has room for
+# More than the array of 8 entries
 my ($status, $out, $err) =
   $node->psql('postgres', "SELECT test_pins_leak('large', 20); SELECT own_buffers FROM test_pins_count('large')");
 is($status, 0, 'the end of a transaction releases pins that are left');
@@ -190,7 +187,7 @@ is_deeply(
 	'nothing else in the log');
 $node->stop;
 
-# ---- with pg_sweep, which may be looking ----
+# ---- with pg_sweep, which reads the counts ----
 
 my $sweep = sweep_node('sweep', conf => "shared_buffers = 32MB\npg_sweep.strategy = batched\nio_method = sync\n$quiet");
 $sweep->start;
@@ -205,7 +202,7 @@ $sweep->stop;
 
 SKIP:
 {
-	# A server of unknown origin has nothing to do with what may be built here.
+	# This clone may have no build of a server of unknown origin.
 	my $prefix = $ENV{PG_SWEEP_RELEASE} // ($is_ours ? "$top/build/18/release" : undef);
 	$prefix = $home unless $asserts;
 
@@ -241,7 +238,7 @@ $tiny->start;
 $tiny->safe_psql('postgres', 'CREATE EXTENSION test_pins');
 create_table($tiny, 't', 40);
 
-# A session that has all it needs in its catalog caches
+# A session whose catalog caches have all that it needs
 my $session = $tiny->background_psql('postgres', on_error_stop => 0);
 my $hold = sub { return "SELECT test_pins_hold('t', $_[0])" };
 $session->query_safe('BEGIN; ' . $hold->(1) . '; SELECT test_pins_release(); COMMIT');

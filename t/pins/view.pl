@@ -1,6 +1,6 @@
 
-# pg_sweep_pins: what a process has pinned, as others see it at that moment, for
-# every kind of process, and no longer than it is there.
+# pg_sweep_pins: how many buffers a process has pinned, as others see it, for every
+# kind of process, and only until the process ends.
 
 use strict;
 use warnings FATAL => 'all';
@@ -14,16 +14,15 @@ use StressTest;
 use SweepTest;
 use Test::More;
 
-# More than any process pins here that is not told to
+# More than any process here pins by itself
 my $many = 100;
 
-# What is pinned for a moment besides, to look into catalogs, and the one that
-# room was made for
+# Further pins for a moment: to read catalogs, and the one that room was made for
 my $others = 4;
 
-# More connections than are ever open: who has left the view still has one, for
-# as long as it takes to exit.  The place that is free for longest is taken next,
-# so that each is taken again and again nevertheless.
+# More connections than are ever open: a process that has left the view still has one
+# until it has exited.  Each place is used repeatedly nevertheless, as the place that
+# has been free for the longest time is taken next.
 my $connections = 40;
 
 my $node = sweep_node(
@@ -55,7 +54,7 @@ ALTER TABLE pages ALTER pad SET STORAGE PLAIN;
 INSERT INTO pages SELECT i, repeat('x', 7000) FROM generate_series(1, 200) i;
 });
 
-# Columns of a process' row, '' if there is none
+# Columns of a process's row, '' if there is none
 sub row
 {
 	my ($on, $pid, $columns) = @_;
@@ -79,7 +78,7 @@ sub backend_pid
 }
 
 #
-# Another session's pins, transaction after transaction and within one
+# Pins of another session, in several transactions and within one
 #
 my $holder = $node->background_psql('postgres');
 my $pid = backend_pid($holder);
@@ -91,21 +90,21 @@ cmp_ok($slots, '>=', $most, "which its table has room for ($slots slots)");
 for my $n (0, 1, 8, 9, 40, 300, 9)
 {
 	$holder->query_safe('BEGIN');
-	is($holder->query_safe("SELECT test_pins_hold('held', $n)"), $n, "$n pinned: by one's own count");
+	is($holder->query_safe("SELECT test_pins_hold('held', $n)"), $n, "$n pinned: by its own count");
 	is(row($node, $pid, 'buffers_pinned'), $n, "$n pinned: others see it");
 
 	my ($most_now, $slots_now) = split /\|/, row($node, $pid, 'most_pinned, table_slots');
 	my $at_least = $n > $most ? $n : $most;
 	cmp_ok($most_now, '>=', $at_least, "$n pinned: most_pinned is no less");
-	cmp_ok($most_now, '<=', $at_least + $others, "$n pinned: and no more but for the catalogs' pages");
+	cmp_ok($most_now, '<=', $at_least + $others, "$n pinned: nor is it more, except for catalog pages");
 	cmp_ok($slots_now, '>=', $most_now, "$n pinned: the table has room for all");
 	cmp_ok($slots_now, '>=', $slots, "$n pinned: and keeps its size");
 	($most, $slots) = ($most_now, $slots_now);
 
-	# pinned once more, they are no other buffers
+	# pinning them once more adds no buffers
 	$holder->query_safe('SELECT test_pins_again(1000)') if $n > 0;
 	is(row($node, $pid, 'buffers_pinned, most_pinned <= ' . ($at_least + $others)),
-		"$n|t", "$n pinned: again is not another");
+		"$n|t", "$n pinned: the same when pinned once more");
 
 	is($holder->query_safe('SELECT test_pins_release()'), $n, "$n pinned: released");
 	is(row($node, $pid, 'buffers_pinned'), 0, "$n pinned: none any more");
@@ -117,7 +116,7 @@ for my $n (0, 1, 8, 9, 40, 300, 9)
 }
 cmp_ok($most, '>=', 300, 'most_pinned is of all transactions together');
 
-# What is too large a table to be kept
+# A table that is too large to be kept
 $holder->query_safe('BEGIN');
 $holder->query_safe("SELECT test_pins_hold('held', 700)");
 my ($large, $enough) = split /\|/, row($node, $pid, 'table_slots, table_slots >= buffers_pinned AND buffers_pinned = 700');
@@ -128,7 +127,7 @@ is( row($node, $pid, "buffers_pinned, most_pinned BETWEEN 700 AND 700 + $others,
 	'0|t|t', '700 pinned: it gets smaller when the transaction ends');
 
 #
-# Each process has its own row, and leaves none
+# Each process has its own row, until it ends
 #
 my $other = $node->background_psql('postgres');
 my $other_pid = backend_pid($other);
@@ -143,7 +142,7 @@ SELECT string_agg(buffers_pinned || ' ' || state, ', ' ORDER BY buffers_pinned)
  WHERE buffers_pinned > 0}),
 	'30 idle in transaction, 70 idle in transaction',
 	'joined with pg_stat_activity');
-# but for who is on its way out, like the session before
+# a session that is exiting has none
 ok( $node->poll_query_until(
 		'postgres', q{
 SELECT count(*) = 0 FROM pg_stat_activity a
@@ -152,24 +151,24 @@ SELECT count(*) = 0 FROM pg_stat_activity a
 	'all that are connected to a database have a row');
 $other->query_safe('COMMIT');
 $other->quit;
-gone($other_pid, 'who exits is gone');
-is(row($node, $pid, 'buffers_pinned'), 70, 'and nobody else');
+gone($other_pid, 'a session that exits is gone');
+is(row($node, $pid, 'buffers_pinned'), 70, 'and no other');
 
 # terminated with pins held
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
-gone($pid, 'who is terminated with pins held is gone');
+gone($pid, 'a session terminated with pins held is gone');
 $holder->{run}->finish;
 
 #
-# Many processes, one after the other in the same places, while somebody looks
+# Many processes, one after the other in the same places, while another one looks
 #
 $node->safe_psql('postgres', 'CREATE TABLE seen (pid int, buffers_pinned int, most_pinned int, table_slots int8)');
 
-# Some that have had many pinned, in places that the short ones below will get
+# Sessions with many pins, in places that the short ones below will get
 my @before = map { $node->background_psql('postgres') } 1 .. 8;
 $_->query_safe("BEGIN; SELECT test_pins_hold('held', 300); COMMIT") for @before;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_sweep_pins WHERE most_pinned >= 300'),
-	8, 'eight that have had 300 pinned');
+	8, 'eight sessions that had 300 pinned');
 $_->quit for @before;
 ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_sweep_pins WHERE most_pinned >= 300'),
 	'are gone');
@@ -181,7 +180,7 @@ INSERT INTO seen SELECT pid, buffers_pinned, most_pinned, table_slots FROM pg_sw
 my $looker = start_pgbench($node, 'look', '--file' => $script, '--time' => 3600);
 ok( $node->poll_query_until(
 		'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'look' AND query LIKE '%INSERT%'}),
-	'somebody looks');
+	'a session looks');
 # Five for each place
 my $clients = 2;
 my $each = 5 * $connections / $clients;
@@ -193,9 +192,9 @@ my $short = start_pgbench(
 	'--file' => write_script('short', "SELECT count(*) FROM pages WHERE i < 5;\n"));
 is(wait_for_background($short, 60), 0, $clients * $each . ' short-lived connections')
   or diag(background_stderr($short));
-ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM seen'), 'somebody looked meanwhile');
+ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM seen'), 'it looked meanwhile');
 is( $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'look' AND pid > 0"),
-	1, 'and looks still');
+	1, 'and still looks');
 stop_background($looker);
 unlike(background_stderr($looker), qr/ERROR|FATAL|PANIC/, 'without an error');
 cmp_ok($node->safe_psql('postgres', 'SELECT count(DISTINCT pid) FROM seen'),
@@ -206,15 +205,15 @@ SELECT * FROM seen
  WHERE buffers_pinned NOT BETWEEN 0 AND $many OR most_pinned NOT BETWEEN 0 AND $many OR table_slots NOT BETWEEN 1 AND 10 * $many
  LIMIT 5}),
 	'',
-	'none with what the last one in its place had pinned');
+	'none with the counts of the last one in its place');
 ok( $node->poll_query_until(
 		'postgres', q{
 SELECT count(*) = 0 FROM pg_sweep_pins p
  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}),
-	'and none has a row when it is gone');
+	'and none has a row after its end');
 
 #
-# Parallel workers: pinned is the page that they look at
+# Parallel workers: the page that they read is pinned
 #
 my $query = run_in_background(
 	'parallel', 'psql', '--no-psqlrc',
@@ -256,7 +255,7 @@ ok( $node->poll_query_until(
 SELECT count(pg_cancel_backend(pid)) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum%'}),
 	'autovacuum comes to an end');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sweep_pins WHERE backend_type LIKE 'autovacuum%'}),
-	0, 'and has no rows any more');
+	0, 'and has no rows afterwards');
 
 #
 # A standby: the startup process, which runs no transactions
@@ -271,11 +270,11 @@ ok( $standby->poll_query_until(
 		'postgres', qq{
 SELECT buffers_pinned = 0 AND most_pinned BETWEEN 1 AND $many AND table_slots > 0
   FROM pg_sweep_pins WHERE backend_type = 'startup'}),
-	'standby: the startup process has had pins')
+	'standby: the startup process had pins')
   or diag($standby->safe_psql('postgres', 'TABLE pg_sweep_pins'));
 ok( $node->poll_query_until(
 		'postgres', q{SELECT count(*) = 1 FROM pg_sweep_pins WHERE backend_type = 'walsender'}),
-	'standby: the primary sends to it, and to nobody else');
+	'standby: the primary sends to it, and to no other');
 
 my $startup = $standby->safe_psql('postgres', q{SELECT pid FROM pg_sweep_pins WHERE backend_type = 'startup'});
 $holder = $standby->background_psql('postgres');
@@ -290,7 +289,7 @@ $holder->quit;
 $standby->stop;
 
 #
-# A crash: nobody of before is left, in whose place ever
+# A crash: no process from before is left, nor its counts
 #
 my $offset = -s $node->logfile;
 my @sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 4;
@@ -300,18 +299,18 @@ my $old = $node->safe_psql('postgres', q{SELECT string_agg(pid::text, ', ') FROM
 my $victim = kill_backend($node, "pid = $pids[0]");
 check_recovered($node, $offset, $victim, 'crash');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_sweep_pins WHERE pid IN ($old)"),
-	0, 'crash: nobody of before has a row');
+	0, 'crash: no process from before has a row');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_sweep_pins WHERE most_pinned > $many OR buffers_pinned > $many"),
-	0, 'crash: and nobody the pins of before');
+	0, 'crash: and no process has counts from before');
 $_->{run}->finish for @sessions;
 $holder = $node->background_psql('postgres');
 $pid = backend_pid($holder);
 $holder->query_safe("BEGIN; SELECT test_pins_hold('held', 40)");
 is(row($node, $pid, 'buffers_pinned'), 40, 'crash: it works as before');
 $holder->quit;
-gone($pid, 'crash: the same with who exits');
+gone($pid, 'crash: a session that exits is gone');
 
-# What would be said of pins that are left, or of a head that is not where it was
+# Leaked pins or a lost head of the pin table would be logged.
 is_deeply(
 	[
 		unexpected_log_lines(

@@ -4,15 +4,14 @@
 \echo Use "CREATE EXTENSION measure_lwlock" to load this file. \quit
 
 -- Acquires and releases the one lock of the tranche "measure_lwlock" until
--- max_acquisitions or duration_ms is reached, whichever is first; at least one of
--- them must be given. The lock is held for so many turns of an empty loop, and
--- left alone for so many. Begins when so many sessions have called it
--- ("participants"); duration_ms and elapsed_ns run from that moment for all.
+-- max_acquisitions or duration_ms is reached; at least one of them must be given.
+-- hold and think are turns of an empty loop, with the lock and without. All begin
+-- together when as many sessions as "participants" have called it; duration_ms and
+-- elapsed_ns run from that moment.
 --
--- slept: acquisitions that slept on the semaphore. waits: acquisitions by how
--- long they took; element i + 1 is bucket i: i nanoseconds below 16, from there on
--- 16 buckets for each power of two. cpu_us and voluntary_switches are those of
--- this process since the start.
+-- slept: acquisitions that slept on the semaphore. waits: acquisitions by
+-- duration; element i + 1 is bucket i: i nanoseconds below 16, then 16 buckets per
+-- power of two. cpu_us and voluntary_switches: of this process since the start.
 CREATE FUNCTION measure_lwlock_hot(max_acquisitions int8 DEFAULT NULL,
 								 duration_ms int4 DEFAULT NULL,
 								 hold int4 DEFAULT 0,
@@ -27,22 +26,17 @@ CREATE FUNCTION measure_lwlock_hot(max_acquisitions int8 DEFAULT NULL,
 								 OUT cpu_us int8,
 								 OUT voluntary_switches int8,
 								 OUT waits int8[])
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME' LANGUAGE C;
 
 -- How often measure_lwlock_hot() has held the lock exclusively since the server's
--- start, counted by the holders in memory that only the lock protects.
+-- start, counted by the holders under the lock.
 CREATE FUNCTION measure_lwlock_turns()
-RETURNS int8
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS int8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Exactly so many acquisitions and releases of a lock that nobody else has, and
--- nothing else. For counting instructions.
+-- Only that many acquisitions and releases of a lock that no other process uses,
+-- to count instructions.
 CREATE FUNCTION measure_lwlock_pairs(pairs int8, mode text DEFAULT 'exclusive')
-RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 REVOKE ALL ON FUNCTION measure_lwlock_hot(int8, int4, int4, int4, text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_lwlock_turns() FROM PUBLIC;

@@ -3,13 +3,12 @@
  * measure_lwlock.c
  *	  Acquires and releases one LWLock in a loop inside the server.
  *
- * A test-only extension: it measures what waiting for a lock costs where nothing
- * else happens, and lets the instructions of a lock that is free be counted.  It
- * uses nothing but core's own functions, so that it works on any PostgreSQL 18,
- * patched or not, and the same source measures both.
+ * A test-only extension that measures the cost of waiting for one lock, and lets a
+ * bench count the instructions for a free lock.  It uses only core's own functions:
+ * the same source measures any PostgreSQL 18, patched or not.
  *
- * The hot lock is a named tranche of its own, which every process knows by name.
- * That needs shared_preload_libraries; counting instructions does not.
+ * The hot lock is in its own named tranche, which needs shared_preload_libraries.
+ * Counting instructions does not.
  *
  * IDENTIFICATION
  *	  test/lwlock/measure_lwlock/measure_lwlock.c
@@ -21,9 +20,6 @@
 #include <sys/resource.h>
 
 #include "catalog/pg_type_d.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "portability/instr_time.h"
 #include "storage/condition_variable.h"
@@ -32,8 +28,9 @@
 #include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/wait_event.h"
+
+#include "test_module.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "measure_lwlock",
@@ -43,9 +40,8 @@ PG_MODULE_MAGIC_EXT(
 #define TRANCHE_NAME "measure_lwlock"
 
 /*
- * Times are counted in buckets that are wide enough to be few, and narrow enough
- * that a quantile is known to 6 %: 16 for each power of two.  The last one is
- * for all from 2^40 ns (18 minutes) on.
+ * Times are counted in 16 buckets per power of two: few buckets, with an error of
+ * a quantile of at most 6 %.  The last bucket begins at 2^40 ns (18 minutes).
  */
 #define SUB_BITS		4
 #define SUB_BUCKETS		(1 << SUB_BITS)
@@ -57,15 +53,15 @@ typedef struct HotShared
 	ConditionVariable started;
 	slock_t		mutex;
 
-	/* Protected by the mutex: who has come to the start */
+	/* Protected by the mutex: sessions at the start */
 	int			participants;
 	int			arrived;
 	uint64		starts;
 	int64		start_ns;		/* of the last start, on the monotonic clock */
 
 	/*
-	 * Protected by the hot lock in exclusive mode and by nothing else, on a
-	 * cache line that the start does not need any more.
+	 * Protected only by the hot lock in exclusive mode, on a cache line that is
+	 * not used after the start.
 	 */
 	char		pad[PG_CACHE_LINE_SIZE];
 	int64		turns;
@@ -132,20 +128,10 @@ need_memory(void)
 				 errmsg("measure_lwlock must be loaded via \"shared_preload_libraries\"")));
 }
 
-static LWLockMode
-mode_from_text(const text *name)
-{
-	char	   *mode = text_to_cstring(name);
-
-	if (strcmp(mode, "exclusive") == 0)
-		return LW_EXCLUSIVE;
-	if (strcmp(mode, "shared") == 0)
-		return LW_SHARED;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown mode \"%s\"", mode),
-			 errhint("Modes are \"exclusive\" and \"shared\".")));
-}
+static const char *const mode_names[] = {
+	[LW_EXCLUSIVE] = "exclusive",
+	[LW_SHARED] = "shared",
+};
 
 static inline int64
 now_ns(void)
@@ -156,7 +142,7 @@ now_ns(void)
 	return INSTR_TIME_GET_NANOSEC(now);
 }
 
-/* Be busy without memory that anybody else could want. */
+/* Be busy without access to shared memory. */
 static pg_noinline void
 burn(int turns)
 {
@@ -179,8 +165,8 @@ bucket_of(int64 ns)
 }
 
 /*
- * Wait until all participants are here.  Returns the moment of the start, which
- * is the same for all.
+ * Wait for all participants.  Returns the time of the start, which is the same for
+ * all.
  */
 static int64
 wait_for_others(int participants)
@@ -233,7 +219,7 @@ wait_for_others(int participants)
 	}
 	PG_CATCH();
 	{
-		/* the others would wait for a number that is not reached any more */
+		/* the others must not count on this one */
 		SpinLockAcquire(&shared->mutex);
 		if (shared->starts == starts)
 			shared->arrived--;
@@ -274,10 +260,8 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 	int64		after;
 	struct rusage usage_start;
 	struct rusage usage_end;
-	TupleDesc	tupdesc;
 	Datum	   *elements;
 	Datum		values[8];
-	bool		nulls[8] = {0};
 
 	for (int i = 2; i < 6; i++)
 		if (PG_ARGISNULL(i))
@@ -294,7 +278,7 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 		max_ns = (int64) PG_GETARG_INT32(1) * 1000000;
 	hold = PG_GETARG_INT32(2);
 	think = PG_GETARG_INT32(3);
-	mode = mode_from_text(PG_GETARG_TEXT_PP(4));
+	mode = test_find_name(mode_names, lengthof(mode_names), PG_GETARG_TEXT_PP(4), "mode");
 	participants = PG_GETARG_INT32(5);
 	if (max_acquisitions <= 0 || max_ns <= 0 || participants <= 0)
 		ereport(ERROR,
@@ -304,8 +288,6 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("hold and think must not be negative")));
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	need_memory();
 
 	waits = palloc0_array(int64, NUM_BUCKETS);
@@ -351,8 +333,7 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 	values[5] = Int64GetDatum(cpu_us(&usage_end) - cpu_us(&usage_start));
 	values[6] = Int64GetDatum(usage_end.ru_nvcsw - usage_start.ru_nvcsw);
 	values[7] = PointerGetDatum(construct_array_builtin(elements, NUM_BUCKETS, INT8OID));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+	return test_return_row(fcinfo, values);
 }
 
 /*
@@ -372,16 +353,16 @@ measure_lwlock_turns(PG_FUNCTION_ARGS)
 }
 
 /*
- * measure_lwlock_pairs - acquire and release a lock of our own, and nothing else
+ * measure_lwlock_pairs - only acquire and release a lock of our own
  *
- * bench/run instructions counts what is executed inside of this function, by its
- * name.
+ * "bench/run instructions" counts them inside this function, by its name.
  */
 Datum
 measure_lwlock_pairs(PG_FUNCTION_ARGS)
 {
 	int64		pairs = PG_GETARG_INT64(0);
-	LWLockMode	mode = mode_from_text(PG_GETARG_TEXT_PP(1));
+	LWLockMode	mode = test_find_name(mode_names, lengthof(mode_names),
+									  PG_GETARG_TEXT_PP(1), "mode");
 	static LWLock lock;
 
 	if (pairs < 0)

@@ -4,22 +4,22 @@
 \echo Use "CREATE EXTENSION measure_pins" to load this file. \quit
 
 -- Pins "held" different pages of a relation, and then pins and unpins in a loop
--- until max_operations or duration_ms is reached, whichever is first; at least one
--- of them must be given. An operation is one pin and one unpin:
+-- until max_operations or duration_ms is reached; at least one of them must be
+-- given. An operation is one pin and one unpin:
 --
---	 again	 of a page that is held; which one, says hit_order: "last" (always the
---			 one held last), "cyclic" or "random"
+--	 again	 of a held page, chosen by hit_order: "last" (always the one held
+--			 last), "cyclic" or "random"
 --	 other	 of a page that is not held, of 16 in turn, in the buffer where it is
 --			 known to be (ReadRecentBuffer)
 --	 read	 the same, found by the mapping table (ReadBuffer)
---	 stream	 of the next page, and of the one that has been held for the longest
---			 time, so that as many are held as before: what a read stream does
+--	 stream	 pin of the next page, unpin of the one held for the longest time, as
+--			 a read stream does
 --	 join	 three as "other", then one as "again"
---	 owner	 no pin: what the resource owner alone does for "again"
+--	 owner	 no pin: only the resource owner's part of "again"
 --
--- operations is how many there were, and pages on how many different pages.
--- Pinning what is held at first, and the first turns of the loop, are not in the
--- times; cpu_ns is of this process.
+-- operations and pages: their number, and that of different pages. The times do
+-- not include the pins held at first and the first turns of the loop. cpu_ns: of
+-- this process.
 CREATE FUNCTION measure_pins_run(relation regclass,
 							   kind text,
 							   held int4,
@@ -30,7 +30,6 @@ CREATE FUNCTION measure_pins_run(relation regclass,
 							   OUT pages int4,
 							   OUT elapsed_ns int8,
 							   OUT cpu_ns int8)
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME' LANGUAGE C;
 
 REVOKE ALL ON FUNCTION measure_pins_run(regclass, text, int4, text, int8, int4) FROM PUBLIC;

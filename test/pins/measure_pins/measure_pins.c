@@ -3,52 +3,47 @@
  * measure_pins.c
  *	  Pins and unpins buffers in a loop inside the server.
  *
- * A test-only extension: it measures what a pin and an unpin cost a backend that
- * holds some pins already.  It uses nothing but core's exported functions, so
- * that it works on any PostgreSQL 18, patched or not, and the same source
- * measures both.
+ * A test-only extension that measures the cost of a pin and an unpin to a backend
+ * that already holds some pins.  It uses only core's exported functions: the same
+ * source measures any PostgreSQL 18, patched or not.
  *
- * What a pin is here, and what is measured with it
- * ------------------------------------------------
+ * Kinds of operations
+ * -------------------
  * bufmgr.c has several ways to a pin.  Each kind of operation takes one of them:
  *
  * "again": IncrBufferRefCount() of a page that we hold, and ReleaseBuffer().
- * Each looks the buffer up among the backend's own pins, once, and finds it.
- * Nothing touches shared memory: there is no barer pin to be had.  PinBuffer()
- * does the same for a buffer that is held, and has no kind of its own.
+ * Each looks the buffer up once among the backend's own pins, and finds it.
+ * Neither touches shared memory: there is no cheaper pin.  PinBuffer() does the
+ * same for a held buffer, and has no kind of its own.
  *
- * "other": ReadRecentBuffer() of a page that we do not hold, in the buffer where
- * we know it to be.  GetPrivateRefCount() looks it up and finds nothing, the
- * header is locked, the page's tag compared, and PinBuffer_Locked() makes an
- * entry (in the patched server, that is one more search) and unlocks the header
- * by a plain store.  ReleaseBuffer() finds the entry, takes the pin back by a
- * compare-and-swap, and removes it.  These are two atomic operations on a header
- * that nobody else wants, and that is in our cache.  No mapping table, and no
- * PinBuffer().
+ * "other": ReadRecentBuffer() of a page that we do not hold, in a known buffer.
+ * GetPrivateRefCount() looks it up and finds nothing, the header is locked, and
+ * the page's tag compared.  PinBuffer_Locked() makes an entry, in the patched
+ * server by one more search, and unlocks the header by a plain store.
+ * ReleaseBuffer() finds the entry, takes the pin back by a compare-and-swap, and
+ * removes it.  These are two atomic operations on a header that is in our cache
+ * and that no other process uses.  There is no mapping table and no PinBuffer().
  *
- * "read": ReadBuffer() of a page that we do not hold, which is what nearly all
- * of the server does, and ReleaseBuffer() as above.  PinBuffer() looks the
- * buffer up, finds nothing, makes an entry, and pins by a compare-and-swap.
- * Around that, BufferAlloc() hashes the page's tag and looks it up in the
- * mapping table with the lock of its partition, shared: two more atomic
- * operations, on lines that would be shared if there were others.  Then there
- * are counters for the statistics views, and what ReadBuffer() does to prepare
- * for input that is not needed.
+ * "read": ReadBuffer() of a page that we do not hold, as in most of the server,
+ * and ReleaseBuffer() as above.  PinBuffer() looks the buffer up, finds nothing,
+ * makes an entry, and pins by a compare-and-swap.  Before that, BufferAlloc()
+ * hashes the page's tag and looks it up in the mapping table, with the lock of its
+ * partition in shared mode: two more atomic operations, on lines that other
+ * processes would share.  There are also counters for the statistics views, and
+ * preparations of ReadBuffer() for input that is not needed.
  *
  * "stream" pins as "other", and "join" as both "other" and "again".
  *
- * All of these tell the resource owner.  It remembers what came last in an array
- * that it searches from the end, the rest in a hash table.  What is held from the
- * beginning belongs to an owner of its own, so that the loop's owner has nothing
- * but what the loop pins: for all loads but "stream" that is one pin, found at
- * the first look, however many are held.  "owner" is the same without the pin.
- * In "stream" the owner is part of what is measured, as it is for a read stream:
- * it must find the oldest of all that is in the window.
+ * All of these tell the resource owner.  It keeps the latest pins in an array that
+ * it searches from the end, the rest in a hash table.  The pins held from the
+ * beginning have their own owner.  So the loop's owner has only the loop's pins:
+ * for all loads but "stream" that is one, found at once.  "owner" is the same
+ * without the pin.  In "stream" the owner is part of the measurement, as for a read
+ * stream: it must find the oldest pin of the window.
  *
- * Pages are chosen at random, so that their buffers' numbers are not neighbours,
- * by a generator with a fixed seed, so that both servers get the same pages.
- * Random hits come from a sequence that is made before and is too long for a
- * branch predictor to learn.
+ * Pages are chosen at random, to avoid neighbouring buffer numbers.  The seed is
+ * fixed: both servers get the same pages.  Random hits come from a sequence that is
+ * prepared before, and too long for a branch predictor to learn.
  *
  * IDENTIFICATION
  *	  test/pins/measure_pins/measure_pins.c
@@ -59,17 +54,11 @@
 
 #include <time.h>
 
-#include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "common/pg_prng.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "storage/bufmgr.h"
-#include "utils/builtins.h"
-#include "utils/rel.h"
 #include "utils/resowner.h"
+
+#include "test_module.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "measure_pins",
@@ -77,9 +66,9 @@ PG_MODULE_MAGIC_EXT(
 );
 
 /*
- * How many operations between two looks at the clock: 0.01 ns of 25 ns that a
- * look takes, and at most a millisecond until a cancellation is seen.  A multiple
- * of JOIN_STEPS.
+ * Operations between two readings of the clock.  A reading costs 25 ns, which is
+ * 0.01 ns per operation, and a cancellation is seen within a millisecond.  A
+ * multiple of JOIN_STEPS.
  */
 #define OPERATIONS_PER_TURN 4096
 
@@ -89,7 +78,7 @@ PG_MODULE_MAGIC_EXT(
 /* Pages that "other", "read" and "join" pin without holding them */
 #define OTHERS 16
 
-/* Of so many operations of "join", the last one is on a held page. */
+/* Of this many operations of "join", the last one is on a held page. */
 #define JOIN_STEPS 4
 
 #define MOST_HELD 16384
@@ -116,11 +105,11 @@ typedef struct Load
 	int			held;
 	Relation	rel;
 
-	/* What is held first, then what is not */
+	/* The held ones first */
 	PageAt	   *pages;
 	int			num_pages;
 
-	/* Which of the held ones is next, for AGAIN, JOIN and OWNER */
+	/* The order of held ones for AGAIN, JOIN and OWNER */
 	Buffer	   *sequence;
 
 	/* STREAM: the oldest page of the window */
@@ -131,7 +120,7 @@ PG_FUNCTION_INFO_V1(measure_pins_run);
 
 extern PGDLLEXPORT void measure_pins_turn(Load *load, uint64 begin, int operations);
 
-/* What the resource owner remembers for OWNER: nothing that needs releasing */
+/* For OWNER: a resource that needs no release */
 static void
 release_nothing(Datum res)
 {
@@ -144,31 +133,18 @@ static const ResourceOwnerDesc nothing_desc = {
 	.ReleaseResource = release_nothing,
 };
 
-static Kind
-kind_from_text(const text *name)
-{
-	static const char *const names[] = {
-		[AGAIN] = "again",
-		[OTHER] = "other",
-		[READ] = "read",
-		[STREAM] = "stream",
-		[JOIN] = "join",
-		[OWNER] = "owner"
-	};
-	char	   *kind = text_to_cstring(name);
-
-	for (int i = 0; i < lengthof(names); i++)
-		if (strcmp(kind, names[i]) == 0)
-			return (Kind) i;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown kind \"%s\"", kind),
-			 errhint("Kinds are \"again\", \"other\", \"read\", \"stream\", \"join\" and \"owner\".")));
-}
+static const char *const kind_names[] = {
+	[AGAIN] = "again",
+	[OTHER] = "other",
+	[READ] = "read",
+	[STREAM] = "stream",
+	[JOIN] = "join",
+	[OWNER] = "owner"
+};
 
 /*
- * How many pages a load pins without holding them: so many that one which has
- * left the window of a stream does not come back at once.
+ * The number of pages that a load pins without holding them.  A page that has left
+ * the window of a stream must not come back at once.
  */
 static int
 pages_not_held(Kind kind, int held)
@@ -189,23 +165,13 @@ pages_not_held(Kind kind, int held)
 }
 
 /*
- * The relation, if its pages are in shared buffers and there are enough of both.
+ * Open a relation if it and shared buffers have enough pages.
  */
 static Relation
 open_relation(Oid relid, int pages, int pinned)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
+	Relation	rel = test_open_relation(relid, AccessShareLock);
 
-	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" has no pages of its own",
-						RelationGetRelationName(rel))));
-	if (RelationUsesLocalBuffers(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is temporary, and not in shared buffers",
-						RelationGetRelationName(rel))));
 	if (RelationGetNumberOfBlocks(rel) < pages)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -224,8 +190,8 @@ open_relation(Oid relid, int pages, int pinned)
 }
 
 /*
- * Different pages of the relation, at random, all read into the pool once; the
- * first load->held of them stay pinned.
+ * Read different random pages of the relation into the pool.  The first load->held
+ * of them stay pinned.
  */
 static void
 pin_pages(Load *load, pg_prng_state *random)
@@ -255,24 +221,17 @@ pin_pages(Load *load, pg_prng_state *random)
 static void
 make_sequence(Load *load, const text *hit_order, pg_prng_state *random)
 {
-	char	   *order = text_to_cstring(hit_order);
-	bool		last = strcmp(order, "last") == 0;
-	bool		cyclic = strcmp(order, "cyclic") == 0;
-
-	if (!last && !cyclic && strcmp(order, "random") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown order \"%s\"", order),
-				 errhint("Orders are \"last\", \"cyclic\" and \"random\".")));
+	static const char *const orders[] = {"last", "cyclic", "random"};
+	int			order = test_find_name(orders, lengthof(orders), hit_order, "order");
 
 	load->sequence = palloc_array(Buffer, SEQUENCE);
 	for (int i = 0; i < SEQUENCE && load->held > 0; i++)
 	{
 		int			which;
 
-		if (last)
+		if (order == 0)
 			which = load->held - 1;
-		else if (cyclic)
+		else if (order == 1)
 			which = i % load->held;
 		else
 			which = pg_prng_uint64_range(random, 0, load->held - 1);
@@ -286,7 +245,7 @@ was_replaced(const PageAt *page)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("block %u was replaced in its buffer", page->block),
-			 errhint("Let all that is used at the same time fit into \"shared_buffers\".")));
+			 errhint("Raise \"shared_buffers\".")));
 }
 
 static inline void
@@ -306,8 +265,7 @@ read_not_held(Load *load, const PageAt *page)
 }
 
 /*
- * The loop that everything here is about.  begin is how many operations there
- * were before.
+ * The loop that is measured.  begin is the number of operations before.
  */
 static pg_attribute_always_inline void
 pin_and_unpin(Load *load, uint64 begin, int operations)
@@ -400,8 +358,8 @@ pin_and_unpin(Load *load, uint64 begin, int operations)
 }
 
 /*
- * What is measured.  bench/run pins counts what is executed inside of this function,
- * by its name.
+ * The measured part.  "bench/run pins" counts instructions inside this function, by its
+ * name.
  */
 pg_noinline void
 measure_pins_turn(Load *load, uint64 begin, int operations)
@@ -410,7 +368,7 @@ measure_pins_turn(Load *load, uint64 begin, int operations)
 }
 
 /*
- * The same before that, until everything is in the state that lasts.
+ * The same before, to reach the steady state.
  */
 static pg_noinline void
 first_turn(Load *load)
@@ -419,8 +377,7 @@ first_turn(Load *load)
 }
 
 /*
- * On how many different pages the operations were that begin with operation
- * "begin".
+ * The number of different pages of the operations that begin with "begin".
  */
 static int
 count_pages(const Load *load, uint64 begin, int64 operations)
@@ -436,10 +393,10 @@ count_pages(const Load *load, uint64 begin, int64 operations)
 		case READ:
 			return Min(operations, OTHERS);
 		case STREAM:
-			/* the pinned ones; those unpinned were so before */
+			/* each operation pins a page that was not pinned */
 			return Min(operations, load->num_pages);
 		case JOIN:
-			/* begins at a multiple of JOIN_STEPS, and OTHERS is one, too */
+			/* both begin and OTHERS are multiples of JOIN_STEPS */
 			again = operations / JOIN_STEPS;
 			begin /= JOIN_STEPS;
 			for (int i = 0; i < Min(operations, OTHERS); i++)
@@ -485,9 +442,7 @@ measure_pins_run(PG_FUNCTION_ARGS)
 	ResourceOwner holder;
 	ResourceOwner looper;
 	Load		load = {0};
-	TupleDesc	tupdesc;
 	Datum		values[4];
-	bool		nulls[4] = {0};
 
 	for (int i = 0; i < 4; i++)
 		if (PG_ARGISNULL(i))
@@ -498,7 +453,7 @@ measure_pins_run(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("either max_operations or duration_ms must be given")));
-	load.kind = kind_from_text(PG_GETARG_TEXT_PP(1));
+	load.kind = test_find_name(kind_names, lengthof(kind_names), PG_GETARG_TEXT_PP(1), "kind");
 	load.held = PG_GETARG_INT32(2);
 	if (!PG_ARGISNULL(4))
 		max_operations = PG_GETARG_INT64(4);
@@ -516,19 +471,16 @@ measure_pins_run(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("only kinds \"other\" and \"read\" can hold nothing")));
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 
 	load.num_pages = load.held + pages_not_held(load.kind, load.held);
 	load.pages = palloc_array(PageAt, load.num_pages);
-	/* one more than are held is pinned in between */
+	/* the loop pins one more than are held */
 	load.rel = open_relation(PG_GETARG_OID(0), load.num_pages, load.held + 1);
 	pg_prng_seed(&random, 0);
 
 	/*
-	 * Both are children of the caller's: if there is an error, they go with
-	 * it, and so do the pins; whoever catches the error says which owner is
-	 * then the current one.
+	 * Both are children of the caller's, and an error releases them and their
+	 * pins with it.  The handler of the error restores the current owner.
 	 */
 	holder = ResourceOwnerCreate(caller, "measure_pins held");
 	looper = ResourceOwnerCreate(caller, "measure_pins loop");
@@ -573,6 +525,5 @@ measure_pins_run(PG_FUNCTION_ARGS)
 	values[1] = Int32GetDatum(count_pages(&load, OPERATIONS_PER_TURN, done));
 	values[2] = Int64GetDatum(INSTR_TIME_GET_NANOSEC(elapsed));
 	values[3] = Int64GetDatum(cpu);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+	return test_return_row(fcinfo, values);
 }

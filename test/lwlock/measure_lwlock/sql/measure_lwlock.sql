@@ -1,16 +1,15 @@
 CREATE EXTENSION measure_lwlock;
 
--- A lock that nobody else has needs no preparation.
+-- A lock that no other process uses needs no preparation.
 SELECT measure_lwlock_pairs(1000);
 SELECT measure_lwlock_pairs(1000, 'shared');
 SELECT measure_lwlock_pairs(0, 'exclusive');
 
--- The hot one is in shared memory, which must have been requested: t/001_hot.pl
--- has the rest.
+-- The hot one needs shared memory: t/001_hot.pl has the rest.
 SELECT * FROM measure_lwlock_hot(10);
 SELECT measure_lwlock_turns();
 
--- Arguments that make no sense.
+-- Invalid arguments.
 SELECT measure_lwlock_pairs(-1);
 SELECT measure_lwlock_pairs(1, 'wait until free');
 SELECT * FROM measure_lwlock_hot();

@@ -3,10 +3,10 @@ CREATE EXTENSION pg_buffercache;
 
 CREATE TABLE measure_pins_data WITH (autovacuum_enabled = off) AS
   SELECT i, repeat('x', 1500) AS padding FROM generate_series(1, 1500) i;
--- so that nobody else pins its pages to write them
+-- no other process must pin its pages to write them
 CHECKPOINT;
 
--- So many operations, on so many pages: a load is what it is called.
+-- The number of operations and pages of each load.
 SELECT kind, hit_order, held, operations, pages, elapsed_ns > 0 AS measured, cpu_ns > 0 AS used
   FROM (VALUES (1, 'again', 'last', 20), (2, 'again', 'cyclic', 20), (3, 'again', 'random', 20),
                (4, 'again', 'random', 1), (5, 'other', 'random', 0), (6, 'other', 'random', 20),
@@ -16,16 +16,14 @@ SELECT kind, hit_order, held, operations, pages, elapsed_ns > 0 AS measured, cpu
        measure_pins_run('measure_pins_data', kind, held, hit_order, 10000)
   ORDER BY n;
 
--- A few operations: of "join", three on pages that are not held and one on a
--- held one.
+-- A few operations. "join": three on pages that are not held, one on a held one.
 SELECT kind, operations, pages
   FROM (VALUES ('again'), ('join'), ('other'), ('read'), ('stream')) loads (kind),
        measure_pins_run('measure_pins_data', kind, 10, 'cyclic', 4)
   ORDER BY kind;
 
--- How often each kind looks for a page in the mapping table: "read" for all that
--- it pins, the others only for what is brought into the pool at first. 4096
--- operations come before those that are counted.
+-- How often each kind looks up the mapping table: "read" for each pin, the others
+-- only to read the pages at first. 4096 operations precede those that are counted.
 BEGIN;
 CREATE FUNCTION measure_pins_fetched(kind text, held int, operations int8) RETURNS int8 LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,19 +36,19 @@ SELECT kind, measure_pins_fetched(kind, 10, 1000) AS fetched, measure_pins_fetch
   FROM (VALUES ('again'), ('join'), ('other'), ('owner'), ('read'), ('stream')) loads (kind);
 ROLLBACK;
 
--- A time instead of a number; whichever limit comes first.
+-- A duration instead of a number, and both.
 SELECT operations > 0 AS worked, elapsed_ns >= 20000000 AS long_enough
   FROM measure_pins_run('measure_pins_data', 'again', 9, duration_ms => 20);
 SELECT operations FROM measure_pins_run('measure_pins_data', 'join', 9, 'last', 5000, 60000);
 
--- All that was pinned is not pinned any more.
+-- All pins are released.
 CREATE FUNCTION measure_pins_left() RETURNS int8 LANGUAGE sql
   RETURN (SELECT sum(pinning_backends) FROM pg_buffercache
           WHERE relfilenode = pg_relation_filenode('measure_pins_data')
             AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database()));
 SELECT measure_pins_left();
 
--- Neither after an error, nor when the transaction goes on.
+-- Also after an error, and when the transaction goes on.
 SET statement_timeout = 100;
 SELECT * FROM measure_pins_run('measure_pins_data', 'stream', 20, duration_ms => 60000);
 SELECT * FROM measure_pins_run('measure_pins_data', 'join', 20, duration_ms => 60000);
@@ -65,7 +63,7 @@ SELECT operations FROM measure_pins_run('measure_pins_data', 'again', 20, 'cycli
 COMMIT;
 SELECT measure_pins_left();
 
--- Arguments that make no sense.
+-- Invalid arguments.
 SELECT * FROM measure_pins_run('measure_pins_data', 'again', 20);
 SELECT * FROM measure_pins_run(NULL, 'again', 20, 'last', 1);
 SELECT * FROM measure_pins_run('measure_pins_data', NULL, 20, 'last', 1);
@@ -80,7 +78,7 @@ SELECT * FROM measure_pins_run('measure_pins_data', 'again', 20, 'last', 0);
 SELECT * FROM measure_pins_run('measure_pins_data', 'again', 20, 'last', 1, -1);
 SELECT * FROM measure_pins_run(0, 'again', 20, 'last', 1);
 
--- Relations that have not got what it takes.
+-- Unsuitable relations.
 \set VERBOSITY terse
 SELECT * FROM measure_pins_run('measure_pins_data', 'again', 1000, 'last', 1);
 CREATE VIEW measure_pins_view AS SELECT 1;
