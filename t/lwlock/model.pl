@@ -147,7 +147,7 @@ my %mutants = (
 	ATTEMPT_IGNORES_RESERVED => [ 3, 2, 'exclusive', qr/w_reserved/ ],
 	DEQUEUE_UNLOCKED => [ 3, 1, 'exclusive', qr/g_owner==me/ ],
 	GRANT_TOLD_LATE => [ 3, 2, 'exclusive', $stuck ],
-	GRANT_TO_ANYBODY => [ 3, 2, 'exclusive, shared', $stuck ],
+	GRANT_TO_ANY => [ 3, 2, 'exclusive, shared', $stuck ],
 	LINK_AFTER_PUSH => [ 3, 1, 'exclusive', qr/other!=0|prev\[cur\]/ ],
 	NO_LOOK_AT_VAR => [ 3, 1, 'exclusive, update var, wait for var', $stuck ],
 	NO_PROOF => [ 3, 1, 'exclusive', $stuck ],
@@ -158,7 +158,7 @@ my %mutants = (
 	UNLINK_BLINDLY => [ 3, 1, 'exclusive', qr/j==g_queued/ ],
 	UNLOCK_IGNORES_WAKE_WANTED => [ 3, 1, 'exclusive, update var, wait for var', qr/g_told|invalid end state/ ],
 	WAKER_LOOKS_ONCE => [ 3, 1, 'exclusive', $stuck ],
-	WAKER_TELLS_NOBODY_LATE => [ 4, 1, 'exclusive, acquire or wait', qr/g_told/ ]);
+	WAKER_TELLS_NONE_LATE => [ 4, 1, 'exclusive, acquire or wait', qr/g_told/ ]);
 
 my $source = join '', map { slurp_file($_) } glob(dirname($model) . '/*.pml');
 my %in_model = map { $_ => 1 } $source =~ /\bMUTANT_(\w+)/g;

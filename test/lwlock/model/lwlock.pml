@@ -2,18 +2,17 @@
  * lwlock.pml
  *	  Model of the LWLock wait queue, of waking, and of the switch of policy.
  *
- * Core's lwlock.c with the patch lwlock-wait-hooks, and what pg_sweep's policies
- * do in its hooks.  Each process chooses anew at each step how it waits and how
- * it wakes, which is a switch of policy at any moment.  README.md says what is
- * modelled and what is not.  queue.pml has the queue, wake.pml waking,
- * mutants.pml what can be taken away.
+ * Core's lwlock.c with the patch lwlock-wait-hooks, and pg_sweep's policies in its
+ * hooks.  Each process chooses at each step how it waits and how it wakes, which
+ * is a switch of policy at any time.  README.md says what is modelled and what is
+ * not.  queue.pml has the queue, wake.pml waking, mutants.pml the mutants.
  *
- * An operation on the state word is one step, as it is in C, where a loop around
- * a compare-and-swap has no effect but that of its last turn.  The links of the
- * queue belong to whoever holds LOCKED, and each access asserts that (MINE), so
- * nobody can tell whether others did something between two of them: GRAIN makes
- * one step of such accesses and at most one operation on the word.  With -DFINE
- * each of them is a step of its own.
+ * An operation on the state word is one step, as in C: of a loop around a
+ * compare-and-swap, only the last turn has an effect.  The links of the queue
+ * belong to the holder of LOCKED, and each access asserts that (MINE).  Therefore
+ * no process can notice steps of others between two accesses.  GRAIN makes one
+ * step of such accesses and at most one operation on the word.  With -DFINE each
+ * of them is a step.
  *
  * Ghost variables, which the C code does not have, begin with g_.
  */
@@ -25,7 +24,7 @@
 #define OPS			2			/* operations of each */
 #endif
 #ifndef STRAYS
-#define STRAYS		0			/* wake-ups meant for something else */
+#define STRAYS		0			/* wakeups meant for something else */
 #endif
 
 #ifdef FINE
@@ -40,7 +39,7 @@
 #define CHECKED		true
 #endif
 
-/* Operations, one bit each: -DMIX says which there are */
+/* Operations, one bit each: -DMIX chooses some */
 #define ACQUIRE_EX		1
 #define ACQUIRE_SH		2
 #define ACQUIRE_OR_WAIT	4
@@ -50,7 +49,7 @@
 #define MIX			(ACQUIRE_EX + ACQUIRE_SH)
 #endif
 
-/* lwWaitMode: the mode, and what may be beside it */
+/* lwWaitMode: the mode, and flags */
 #define EX			1
 #define SH			2
 #define WUF			4			/* LW_WAIT_UNTIL_FREE */
@@ -67,7 +66,7 @@
 #define WAITING		1
 #define PENDING		2
 
-/* what a process is about to do */
+/* the next step of a process */
 #define CORE		1
 #define LOCKLESS	2
 #define WAKER		3
@@ -86,14 +85,14 @@ byte oldest;					/* *LWLockOldest() */
 byte next[N + 1], prev[N + 1], mode[N + 1], waiting[N + 1], sem[N + 1];
 byte var;						/* what LWLockUpdateVar() changes */
 
-byte g_owner;					/* who holds LOCKED */
-byte g_queued;					/* who is in the queue */
-byte g_linked;					/* who was when LWLockLinkWaiters() looked */
-byte g_before[N + 1];			/* who was when this one came */
-byte g_ex, g_sh;				/* holders that know they are, */
-byte g_granted_ex, g_granted_sh;	/* and that do not know it yet */
-byte g_wakers;					/* who are to wake somebody */
-byte g_told;					/* who are to be told of a release */
+byte g_owner;					/* the holder of LOCKED */
+byte g_queued;					/* processes in the queue */
+byte g_linked;					/* the queue when LWLockLinkWaiters() looked */
+byte g_before[N + 1];			/* the queue when this one came */
+byte g_ex, g_sh;				/* holders that know of it, */
+byte g_granted_ex, g_granted_sh;	/* and those that do not yet */
+byte g_wakers;					/* number of processes about to wake others */
+byte g_told;					/* processes to be told of a release */
 byte g_old[N + 1];				/* value of var that this one wants changed, plus 1 */
 byte g_strays, g_done;
 hidden byte i, j;
@@ -105,8 +104,8 @@ hidden byte i, j;
 #define GOES_FIRST(p)	(mode[p] == WUF || (mode[p] & FRONT))	/* LWLockGoesFirst() */
 
 /*
- * True after each operation on the word: what it says about holders, and that a
- * free lock that nobody may acquire is about to be handed over.
+ * True after each operation on the word: its holders are right, and a free but
+ * reserved lock is about to be handed over.
  */
 #define CHECK_WORD \
 	assert(!w_ex || w_sh == 0); \
@@ -116,7 +115,7 @@ hidden byte i, j;
 	assert(g_told == 0 || g_wakers > 0 || w_wake_wanted); \
 	assert(!(FREE && w_reserved) || g_wakers > 0 || w_wake_wanted)
 
-/* A reservation does not outlive its waiter; true whenever LOCKED is given up */
+/* A reservation does not outlive its waiter; true whenever LOCKED is released */
 inline check_reserved()
 {
 	if
@@ -131,7 +130,7 @@ inline check_reserved()
 	fi
 }
 
-/* The list from the newest on is complete, and ends */
+/* The list from the newest on is complete, and has an end */
 inline check_list()
 {
 	if
@@ -162,11 +161,11 @@ inline now_held(m)
 
 #define TO_BE_HAD		((want == EX && FREE || want == SH && !w_ex) && !RESERVED_IN_ATTEMPT)
 
-/* Acquire it if it is to be had; part of a step */
+/* Acquire the lock if possible; part of a step */
 inline try()
 {
 	got = TO_BE_HAD;
-	assert(!got || !w_reserved);	/* that is handed over */
+	assert(!got || !w_reserved);	/* a reserved lock is handed over */
 	if
 	:: got && want == EX -> w_ex = 1; now_held(EX)
 	:: got && want == SH -> w_sh++; now_held(SH)
@@ -194,7 +193,7 @@ inline queue_self(as)
 	unlock_list()
 }
 
-/* Wake-ups absorbed that were meant for something else */
+/* Repeat absorbed wakeups that were meant for something else */
 inline post_again()
 {
 	d_step { sem[me] = sem[me] + extra; extra = 0 }
@@ -262,10 +261,10 @@ inline choose()
  * LWLockAcquire(); and LWLockAcquireOrWait(), which waits in another mode and
  * does not try again.  held says whether it has got the lock.
  *
- * An attempt that fails changes nothing, so there is no step for it: core queues
- * sometimes where it would have succeeded.  pgsweep_lwlock_acquire_or_queue() queues
- * in the compare-and-swap that proves that it cannot succeed.  Who is overdue
- * sets RESERVED with it, if the lock is held exclusively.
+ * A failed attempt changes nothing, and has no step: core sometimes queues where
+ * it would have succeeded.  pgsweep_lwlock_acquire_or_queue() queues in the
+ * compare-and-swap that proves that it cannot succeed.  An overdue process also
+ * sets RESERVED in it, if the lock is held exclusively.
  */
 inline acquire()
 {
@@ -343,7 +342,7 @@ inline acquire()
 	post_again()
 }
 
-/* LWLockConflictsWithVar(): got says that there is nothing to wait for */
+/* LWLockConflictsWithVar(): got if there is nothing to wait for */
 inline look_at_var()
 {
 	d_step { got = !w_ex }
@@ -394,9 +393,9 @@ inline wait_for_var()
 
 #define SEES_NEW(p)				(g_old[p] == 0 || g_old[p] == var + 1)
 #if N == 4
-#define NOBODY_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3) && SEES_NEW(4))
+#define NONE_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3) && SEES_NEW(4))
 #else
-#define NOBODY_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3))
+#define NONE_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3))
 #endif
 
 /* LWLockUpdateVar() */
@@ -436,8 +435,8 @@ proctype Process(byte me)
 		if
 		:: held && op == UPDATE_VAR ->
 			update_var();
-			/* the holder may wait for those who wait for the change */
-			NOBODY_WAITS_FOR_OLD
+			/* the holder may wait for the waiters for the change */
+			NONE_WAITS_FOR_OLD
 		:: else
 		fi;
 		if
@@ -466,7 +465,7 @@ proctype Process(byte me)
 }
 
 #if STRAYS > 0
-/* Wakes anybody at any time, as it may have been woken for something else */
+/* Wakes any process at any time, as for another reason */
 active proctype Stray()
 {
 	byte p;

@@ -1,9 +1,9 @@
 /*
  * mutants.pml
- *	  One part taken away at a time, for a test that must notice.
+ *	  Each leaves out one part, and the test must notice.
  */
 
-/* Those that do not fit an expression are beside the code */
+/* Those that are no expressions are in the code itself */
 #ifdef MUTANT_ATTEMPT_IGNORES_RESERVED
 #define RESERVED_IN_ATTEMPT		false
 #else
@@ -19,14 +19,14 @@
 #else
 #define DROP_RESERVATION		true
 #endif
-#ifdef MUTANT_GRANT_TO_ANYBODY
+#ifdef MUTANT_GRANT_TO_ANY
 #define GRANT_TO(m)				true
 #else
 #define GRANT_TO(m)				(m & FRONT)
 #endif
 #if defined(MUTANT_WAKER_LOOKS_ONCE)
 #define LOOKS_AGAIN				false
-#elif defined(MUTANT_WAKER_TELLS_NOBODY_LATE)
+#elif defined(MUTANT_WAKER_TELLS_NONE_LATE)
 #define LOOKS_AGAIN				!wk
 #else
 #define LOOKS_AGAIN				true

@@ -1,6 +1,6 @@
 /*
  * queue.pml
- *	  The queue: to push, link, unlink, and move to the front.
+ *	  The queue: push, link, unlink, move to the front.
  */
 
 /* LWLockWaitListLock() */
@@ -82,7 +82,7 @@ inline unlink(p)
 	prev[p] = 0
 }
 
-/* For good */
+/* Remove it from the ghosts */
 inline forget(p)
 {
 	WORD {

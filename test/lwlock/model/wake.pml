@@ -1,12 +1,12 @@
 /*
  * wake.pml
- *	  To take waiters out of the queue and wake them; unlock and release.
+ *	  Taking waiters out of the queue and waking them; unlock and release.
  */
 
 /*
- * First come, first served: nobody is woken before one of his kind who came
- * earlier, or one who goes first and was seen, but for those who want the lock
- * exclusively when another is woken already.
+ * First come, first served: no process is woken before one of its kind that came
+ * earlier, or one that goes first and was seen.  Exclusive waiters may be skipped
+ * when another process is already woken.
  */
 inline check_order(p)
 {

@@ -14,8 +14,8 @@
 #define HARNESS_MAX_LOCKS		4
 
 /*
- * The number of the backend that runs.  With HARNESS_FIBERS all backends run in
- * one thread, one at a time, and sched.c decides which.
+ * The number of the running backend.  With HARNESS_FIBERS all backends run in one
+ * thread, one at a time, and sched.c decides which.
  */
 #ifdef HARNESS_FIBERS
 extern int	harness_self;
@@ -23,7 +23,7 @@ extern int	harness_self;
 extern __thread int harness_self;
 #endif
 
-/* What is private to a process, and what the harness remembers of each */
+/* Private data of a process, and what the harness knows about it */
 typedef struct HarnessBackend
 {
 	volatile uint32 holdoff;	/* InterruptHoldoffCount */
@@ -36,14 +36,14 @@ typedef struct HarnessBackend
 	bool		list_locked[HARNESS_MAX_LOCKS]; /* holds LW_FLAG_LOCKED */
 	bool		pushed;			/* in the queue, has not slept yet */
 
-	/* for others to look at; relaxed atomics */
+	/* read by others; relaxed atomics */
 	uint64		steps;			/* operations done */
 	int			doing;			/* HarnessOp */
 	int			with;			/* which lock */
 	int			var_call;		/* odd while in LWLockWaitForVar() */
 	uint64		var_oldval;		/* what it waits to see change */
-	uint32		posted;			/* wake-ups for no reason that it was sent */
-	uint32		taken;			/* of them, those taken between operations */
+	uint32		posted;			/* wakeups that it was sent for no reason */
+	uint32		taken;			/* those taken between operations */
 } HarnessBackend;
 
 extern HarnessBackend harness_backends[HARNESS_MAX_BACKENDS];
@@ -69,7 +69,7 @@ typedef enum HarnessCount
 extern void harness_count(HarnessCount what);
 extern uint64 harness_counted(HarnessCount what);
 
-/* A process' links before it changed a word; later, others may write them */
+/* The links of a process before it changed a word; others may write them later */
 typedef struct HarnessLinks
 {
 	int			older;
@@ -79,14 +79,14 @@ typedef struct HarnessLinks
 
 /* sched.c */
 extern void harness_point(void);	/* others may run here */
-extern void harness_pause(void);	/* nothing to do before others have run */
+extern void harness_pause(void);	/* others must run first */
 extern void harness_run(int nbackends, void (*backend) (void));
 extern uint32 harness_random(uint32 below);
 extern int	harness_sem_value(int backend);
 extern bool harness_sem_try(int backend);
 pg_noreturn extern void harness_fail(const char *fmt,...) pg_attribute_printf(1, 2);
 extern int	harness_switch_one_in;
-extern int	harness_gone_one_in;	/* how often one is gone for long (fibers) */
+extern int	harness_gone_one_in;	/* how often one loses its CPU (fibers) */
 extern int	harness_ns_per_point;	/* pace of the clock (fibers) */
 extern int	harness_watchdog_seconds;
 extern uint64 harness_seed;

@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * observe.c
- *	  Looks at each change of a lock's word, counts what it was, and knows
- *	  which changes nobody may make.
+ *	  Checks and counts each change of a lock's word.
  *
- * The rules are those of the notes in lwlock.c and lwlock_queue.h.  What is
- * remembered is each backend's own, so nothing is synchronized that would not be
- * without the harness.
+ * The rules are those of the notes in lwlock.c and lwlock_queue.h.  All notes are
+ * private to a backend: the harness adds no synchronization.
  *
  * test/lwlock/threads/observe.c
  *
@@ -46,7 +44,7 @@ describe(uint64 state)
 
 #ifdef HARNESS_FIBERS
 
-/* The latest changes, which can be told in order when all is in one thread */
+/* The latest changes, which have an order if all backends are in one thread */
 #define HISTORY 40
 
 static struct
@@ -111,7 +109,7 @@ harness_dump(void)
 	}
 }
 
-/* Unseen by ThreadSanitizer: the server does not read them at these places */
+/* Hidden from ThreadSanitizer: the server itself does not read them here */
 __attribute__((no_sanitize_thread))
 HarnessLinks
 harness_links(void)
@@ -130,7 +128,7 @@ harness_links(void)
 			harness_fail("lock %d was changed from %s to %s: must be %s", i, describe(old), describe(new), #cond); \
 	} while (0)
 
-/* A new waiter, who is the newest now */
+/* A new waiter, which is the newest now */
 static void
 observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLinks *mine)
 {
@@ -143,7 +141,7 @@ observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLink
 	if (mode == LW_WAIT_UNTIL_FREE)
 		harness_count(HC_PUSHED_UNTIL_FREE);
 
-	/* otherwise nobody need come to wake him */
+	/* otherwise no process may come to wake it */
 	if (!list_is_mine)
 		MUST((old & (LW_LOCK_MASK | LW_FLAG_RESERVED)) != 0);
 	MUST(mine->older == LWLockNewest(old));
@@ -186,8 +184,8 @@ harness_observe(const volatile void *word, uint64 old, uint64 new, const Harness
 	if (LWLockNewest(new) != LWLockNewest(old))
 	{
 		/*
-		 * Or he who holds the list's lock takes out another one, and is the
-		 * newest himself; then his links are complete.
+		 * Or the newest waiter itself holds the list's lock, and takes out
+		 * another one; then its links are complete.
 		 */
 		if (LWLockNewest(new) == MyProcNumber && mine->newer == LW_LINK_UNKNOWN)
 			observe_push(i, old, new, list_is_mine, mine);

@@ -69,8 +69,8 @@ leave_shared(Protected *p)
 }
 
 /*
- * Change the variable.  Those who wait for the old value must come back while
- * the lock is still held.
+ * Change the variable.  Waiters for the old value must come back while the lock is
+ * still held.
  */
 static void
 update_var(Protected *p)
@@ -279,7 +279,7 @@ op_nested(int i)
 	}
 }
 
-/* Any process may switch, at any moment, and nobody stops for it */
+/* Any process may switch at any time, and none stops for it */
 static void
 switch_policy(void)
 {
@@ -295,8 +295,8 @@ switch_policy(void)
 }
 
 /*
- * A semaphore is posted for other reasons, too; whoever sleeps on it for a lock
- * must count these and give them back.  Here they are taken between harness_round.operations.
+ * A semaphore is posted for other reasons, too.  A process that sleeps on it for a
+ * lock must count these and give them back.  Here they are taken between operations.
  */
 static void
 post_for_no_reason(void)

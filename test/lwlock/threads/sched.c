@@ -162,7 +162,7 @@ look_for_livelock(void)
 		since = points;
 	}
 	else if (points - since > MOST_POINTS)
-		harness_fail("no progress: a wake-up is lost, or all wait for each other");
+		harness_fail("no progress: a wakeup is lost, or all wait for each other");
 }
 
 /* Let another fiber run, or the same one */
@@ -197,7 +197,7 @@ switch_fiber(void)
 	{
 		for (int i = 0; i < nbackends; i++)
 			if (fibers[i].state != FIBER_DONE)
-				harness_fail("all sleep: a wake-up is lost");
+				harness_fail("all sleep: a wakeup is lost");
 		_longjmp(all_done, 1);
 	}
 
@@ -456,7 +456,7 @@ watchdog(void *arg)
 		if (harness_counted(HC_OPERATIONS) != last)
 			seconds = 0;
 		else if (++seconds >= harness_watchdog_seconds)
-			harness_fail("no progress for %d s: a wake-up is lost", seconds);
+			harness_fail("no progress for %d s: a wakeup is lost", seconds);
 		last = harness_counted(HC_OPERATIONS);
 	}
 	return NULL;

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * stubs.c
- *	  What lwlock.c and lwlock/ need of the rest of the server, as far as the
- *	  harness comes there; for the rest see unused.c.
+ *	  Parts of the server that lwlock.c and lwlock/ use in the harness; unused.c
+ *	  has those that they only refer to.
  *
  * test/lwlock/threads/stubs.c
  *
@@ -18,7 +18,7 @@ static uint32 wait_event;
 uint32	   *my_wait_event_info = &wait_event;
 bool		IsUnderPostmaster = true;
 
-/* Used in places that the harness does not come to */
+/* Used in code that the harness does not reach */
 bool		process_shmem_requests_in_progress = false;
 MemoryContext TopMemoryContext = NULL;
 slock_t    *ShmemLock = NULL;

@@ -3,25 +3,24 @@
  * tsan.c
  *	  How ThreadSanitizer is told about volatile accesses and barriers.
  *
- * The server's atomics are read by plain volatile accesses, and ordered by
- * barriers (fences), and ThreadSanitizer models neither.  The compiler calls the
- * functions below for volatile accesses (--param=tsan-distinguish-volatile=1);
- * they are taken for relaxed atomics.  lwWaiting, which is read while another
- * process writes it, is made volatile for this (per_backend --volatile).
+ * The server reads atomics by plain volatile accesses, and orders them by barriers
+ * (fences).  ThreadSanitizer models neither.  The compiler calls the functions
+ * below for volatile accesses (--param=tsan-distinguish-volatile=1), and they are
+ * treated as relaxed atomics.  lwWaiting, which is read while another process
+ * writes it, is made volatile for this (per_backend --volatile).
  *
- * Of barriers, what is modelled is
+ * Barriers are modelled like this:
  *
- *	- a volatile write that is the next one after a write barrier releases;
- *	- a read barrier, or an atomic operation other than a read, acquires what
- *	  the latest volatile reads of this thread have seen;
- *	- a read of lwWaiting acquires by itself.  What a process writes after that is
- *	  ordered by a control dependency (it goes on only if it waits no more), on
- *	  which the server relies where it queues for a variable.  What it reads is
- *	  not; there, a missing read barrier would not be seen.
+ *	- The next volatile write after a write barrier releases.
+ *	- A read barrier, or an atomic operation other than a read, acquires the values
+ *	  of the latest volatile reads of this thread.
+ *	- A read of lwWaiting acquires by itself.  A control dependency orders later
+ *	  writes of the process, and the server relies on it where it queues for a
+ *	  variable.  It does not order later reads: a missing read barrier would not be
+ *	  reported there.
  *
- * So a barrier that is missing shows as a race of the plain fields that it
- * orders.  A fence orders more than that: later writes, too; nothing here
- * depends on it.
+ * So a missing barrier shows as a race on the plain fields that it orders.  A real
+ * fence also orders later writes, but nothing here depends on that.
  *
  * This file is compiled without instrumentation.
  *
@@ -87,8 +86,8 @@ note_write(void *p)
 }
 
 /*
- * Before the access itself: so it is a read (an atomic addition of nothing, which
- * is a write) that is noted, and then the access is made unseen.
+ * Called before the access itself.  ThreadSanitizer sees an atomic read, or for a
+ * write an atomic addition of 0; the access itself is hidden from it.
  */
 #define VOLATILE(size, bits) \
 void		__tsan_volatile_read##size(void *p); \

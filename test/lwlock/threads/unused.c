@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * unused.c
- *	  Functions of the server that lwlock.c refers to, in places to which the
- *	  harness does not come, or only when something has failed.
+ *	  Functions of the server that lwlock.c refers to in code that the harness
+ *	  does not reach, or only after a failure.
  *
- * No header is included, so their true types do not matter.
+ * No header is included: their true types do not matter.
  *
  * test/lwlock/threads/unused.c
  *

@@ -3,9 +3,8 @@
  * arch-x86.h
  *	  In place of PostgreSQL's file of this name, under ThreadSanitizer.
  *
- * ThreadSanitizer does not see what inline assembly does.  Without it,
- * generic-gcc.h takes the compiler's builtins, which it sees, for all of the
- * operations.
+ * ThreadSanitizer does not see inline assembly.  Without it, generic-gcc.h uses the
+ * compiler's builtins, which ThreadSanitizer sees, for all operations.
  *
  * test/lwlock/threads/include_tsan/port/atomics/arch-x86.h
  *
