@@ -85,8 +85,7 @@ io_method = sync
 pg_sweep.ring_eager_flush = on
 $conf});
 
-	plan skip_all => 'test/ring/test_ring is not installed'
-	  unless installed_module($node, 'test_ring');
+	require_modules($node, 'test_ring');
 	$node->start;
 	$node->safe_psql(
 		'postgres', q{

@@ -18,8 +18,7 @@ my @modes = ('exclusive', 'shared', 'wait until free');
 my $server = LwlockServer->new;
 my $node = $server->{node};
 
-plan skip_all => 'test/lwlock/test_lwlock is not installed'
-  unless installed_module($node, 'test_lwlock');
+require_modules($node, 'test_lwlock');
 
 $server->value('CREATE EXTENSION test_lwlock');
 

@@ -23,8 +23,7 @@ pg_sweep.lwlock_handoff_after = 1ms
 test_lwlock.watch_for = 1s
 });
 
-plan skip_all => 'test_lwlock is not installed in this server'
-  unless installed_module($node, 'test_lwlock');
+require_modules($node, 'test_lwlock');
 
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');

@@ -50,8 +50,7 @@ checkpoint_timeout = 30s
 max_wal_size = 256MB
 });
 
-plan skip_all => 'test_lwlock is not installed in this server'
-  unless installed_module($node, 'test_lwlock');
+require_modules($node, 'test_lwlock');
 
 $node->start;
 $node->safe_psql(
@@ -60,9 +59,7 @@ CREATE EXTENSION pg_sweep;
 CREATE EXTENSION test_lwlock;
 CREATE TABLE inserted (client int, at timestamptz DEFAULT clock_timestamp());
 });
-my $init = start_pgbench($node, 'init', '--initialize', '--scale' => 8);
-is(wait_for_background($init, 60), 0, 'pgbench is initialized')
-  or die background_stderr($init);
+init_pgbench($node, 8);
 
 my @scripts = (
 	'--builtin' => 'tpcb-like@5',

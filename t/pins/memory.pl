@@ -46,8 +46,7 @@ effective_cache_size = 1GB
 });
 $node->append_conf('postgresql.conf', "shared_buffers = $sizes[0]MB");
 $node->start;
-plan skip_all => 'test/pins/test_pins is not installed in this server'
-  unless installed_module($node, 'test_pins');
+require_modules($node, 'test_pins');
 $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION pg_sweep;

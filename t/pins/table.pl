@@ -40,8 +40,7 @@ my $node = PostgreSQL::Test::Cluster->new('pins');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_buffers = 128MB\n$quiet");
 $node->start;
-plan skip_all => 'test/pins/test_pins is not installed in this server'
-  unless installed_module($node, 'test_pins');
+require_modules($node, 'test_pins');
 
 # Create a table of that many pages of zeros.
 sub create_table
@@ -61,7 +60,7 @@ my $has_info =
 note('the server lacks the core patch "pins-private-refcount"') unless $has_info;
 
 # Servers of this project have the patch; others may not.
-my $top = abs_path("$FindBin::RealBin/../..");
+my $top = sweep_root();
 my $home = abs_path($node->config_data('--bindir') . '/..');
 my $is_ours = index($home, "$top/build/") == 0;
 my $asserts = $node->safe_psql('postgres', 'SHOW debug_assertions') eq 'on';

@@ -37,8 +37,7 @@ autovacuum_naptime = 1s
 wal_receiver_status_interval = 1s
 });
 
-plan skip_all => 'test/pins/test_pins is not installed'
-  unless installed_module($node, 'test_pins');
+require_modules($node, 'test_pins');
 
 $node->start;
 

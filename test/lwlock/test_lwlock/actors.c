@@ -79,12 +79,6 @@ find_present_actor(int32 number)
 	return actor;
 }
 
-static void
-note_acquisition(TestActor *actor)
-{
-	actor->acquired = pg_atomic_add_fetch_u64(&test_shared->acquisitions, 1);
-}
-
 /*
  * Returns false if this was the last command.
  */
@@ -100,25 +94,12 @@ do_command(TestActor *actor)
 	{
 		case CMD_ACQUIRE:
 			result = LWLockAcquire(lock, actor->mode) ? "at once" : "waited";
-			note_acquisition(actor);
 			break;
 		case CMD_CONDITIONAL:
-			if (LWLockConditionalAcquire(lock, actor->mode))
-			{
-				note_acquisition(actor);
-				result = "acquired";
-			}
-			else
-				result = "failed";
+			result = LWLockConditionalAcquire(lock, actor->mode) ? "acquired" : "failed";
 			break;
 		case CMD_ACQUIRE_OR_WAIT:
-			if (LWLockAcquireOrWait(lock, actor->mode))
-			{
-				note_acquisition(actor);
-				result = "acquired";
-			}
-			else
-				result = "waited";
+			result = LWLockAcquireOrWait(lock, actor->mode) ? "acquired" : "waited";
 			break;
 		case CMD_RELEASE:
 			LWLockRelease(lock);
@@ -164,12 +145,10 @@ test_lwlock_serve(PG_FUNCTION_ARGS)
 		elog(ERROR, "there is an actor %d already", PG_GETARG_INT32(0));
 
 	actor->procno = MyProcNumber;
-	actor->acquired = 0;
 	actor->result[0] = '\0';
 	pg_atomic_write_u32(&actor->busy, 0);
 	pg_atomic_write_u32(&slot->armed, 0);
 	pg_atomic_write_u64(&slot->sleeps, 0);
-	pg_atomic_write_u64(&slot->queueings, 0);
 	pg_write_barrier();			/* a process that sees the pid sees the rest;
 								 * the readers are later SQL functions */
 	actor->pid = MyProcPid;
@@ -282,8 +261,8 @@ test_lwlock_actors(PG_FUNCTION_ARGS)
 	{
 		TestActor  *actor = find_actor(i);
 		TestSlot   *slot = &test_shared->slots[actor->procno];
-		Datum		values[7];
-		bool		nulls[7] = {0};
+		Datum		values[5];
+		bool		nulls[5] = {0};
 
 		if (actor->pid == 0)
 			continue;
@@ -291,9 +270,7 @@ test_lwlock_actors(PG_FUNCTION_ARGS)
 		values[1] = Int32GetDatum(actor->pid);
 		values[2] = CStringGetTextDatum(actor_state(actor));
 		values[3] = CStringGetTextDatum(actor->result);
-		values[4] = Int64GetDatum(actor->acquired);
-		values[5] = Int64GetDatum(pg_atomic_read_u64(&slot->sleeps));
-		values[6] = Int64GetDatum(pg_atomic_read_u64(&slot->queueings));
+		values[4] = Int64GetDatum(pg_atomic_read_u64(&slot->sleeps));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -67,34 +67,24 @@ stop_at(const LWLock *lock, TestPoint point)
 }
 
 static LWLockWaitStep
-note_step(LWLockWaitStep step)
-{
-	TestSlot   *slot = my_slot();
-
-	if (slot && step == LW_STEP_QUEUED)
-		pg_atomic_write_u64(&slot->queueings, pg_atomic_read_u64(&slot->queueings) + 1);
-	return step;
-}
-
-static LWLockWaitStep
 test_acquire(LWLock *lock, LWLockMode mode, bool woken)
 {
 	stop_at(lock, TEST_POINT_ACQUIRE);
-	return note_step(wrapped ? wrapped->acquire(lock, mode, woken) : LW_STEP_CORE);
+	return wrapped ? wrapped->acquire(lock, mode, woken) : LW_STEP_CORE;
 }
 
 static LWLockWaitStep
 test_acquire_or_wait(LWLock *lock, LWLockMode mode)
 {
 	stop_at(lock, TEST_POINT_ACQUIRE);
-	return note_step(wrapped ? wrapped->acquire_or_wait(lock, mode) : LW_STEP_CORE);
+	return wrapped ? wrapped->acquire_or_wait(lock, mode) : LW_STEP_CORE;
 }
 
 static LWLockWaitStep
 test_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
 	stop_at(lock, TEST_POINT_ACQUIRE);
-	return note_step(wrapped ? wrapped->wait_for_var(lock, valptr, oldval) : LW_STEP_CORE);
+	return wrapped ? wrapped->wait_for_var(lock, valptr, oldval) : LW_STEP_CORE;
 }
 
 static LWLockWakeStep

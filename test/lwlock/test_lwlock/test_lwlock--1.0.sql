@@ -29,17 +29,13 @@ RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 CREATE FUNCTION test_lwlock_go(actor int4)
 RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- state: idle, busy, asleep, or "stopped at ..."; result: of the last command.
--- acquired: the number of its last acquisition, counted over all actors. sleeps,
--- queueings: since it began to serve. queueings are those by the library, not by
--- core.
+-- state: idle, busy, asleep, or "stopped at ..."; result: of the last command;
+-- sleeps: since it began to serve.
 CREATE FUNCTION test_lwlock_actors(OUT actor int4,
 								   OUT pid int4,
 								   OUT state text,
 								   OUT result text,
-								   OUT acquired int8,
-								   OUT sleeps int8,
-								   OUT queueings int8)
+								   OUT sleeps int8)
 RETURNS SETOF record AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- The word of a lock. waiters: actors in the queue, the newest first, each with e

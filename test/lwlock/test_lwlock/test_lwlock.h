@@ -58,7 +58,6 @@ typedef struct TestSlot
 								 * another process resets it to 0 */
 	pg_atomic_uint64 sleeping_on;	/* address of a lock, or 0 */
 	pg_atomic_uint64 sleeps;
-	pg_atomic_uint64 queueings; /* by the library, not by core */
 } TestSlot;
 
 typedef struct TestActor
@@ -72,7 +71,6 @@ typedef struct TestActor
 	LWLockMode	mode;
 	uint64		value;
 	char		result[32];
-	uint64		acquired;
 } TestActor;
 
 typedef struct TestShared
@@ -80,7 +78,6 @@ typedef struct TestShared
 	TestLock	locks[TEST_NUM_LOCKS];
 	pg_atomic_uint64 vars[TEST_NUM_LOCKS];	/* for LWLockWaitForVar() */
 	uint64		lost[TEST_NUM_LOCKS];	/* queues that were taken away */
-	pg_atomic_uint64 acquisitions;
 	TestActor	actors[TEST_NUM_ACTORS];
 
 	/* of hammer.c: protected by the locks, and the sum of all additions */

@@ -60,7 +60,7 @@ CREATE FUNCTION test_ring_touch(rel regclass, blocks int4[], times int4)
 RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Keeps blocks, which must be in the pool, in a state until test_ring_let_go() is
--- called. Returns for how many milliseconds.
+-- called.
 --   'pin'                   pinned
 --   'shared', 'exclusive'   pinned, with the content lock
 --   'exclusive unpinned', 'shared unpinned'
@@ -68,7 +68,7 @@ RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 --                           look at the pins and its request for the lock
 --   'io unpinned'           likewise I/O in progress; the blocks must be dirty
 CREATE FUNCTION test_ring_hold(rel regclass, blocks int4[], how text)
-RETURNS float8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- How many sessions are in test_ring_hold() and hold their blocks
 CREATE FUNCTION test_ring_holding()

@@ -1,5 +1,5 @@
-# What bench/lwlock measures with is right: sessions begin together, the holders'
-# own count of a lock agrees with what they say, and waits are counted.
+# The load of bench/lwlock is right: sessions begin together, the holders' own count
+# under the lock agrees with their results, and waits are counted.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,7 +20,7 @@ sub sql
 	return $node->safe_psql('postgres', $sql);
 }
 
-# The lower end of a bucket, as bench/lwlock takes it
+# The lower end of a bucket, as in bench/lwlock
 sub bucket_start
 {
 	my ($bucket) = @_;
@@ -28,17 +28,17 @@ sub bucket_start
 	return (16 + $bucket % 16) << (int($bucket / 16) - 1);
 }
 
-is(sql('SELECT measure_lwlock_turns()'), 0, 'nobody has had the lock');
-is(sql('SELECT acquisitions FROM measure_lwlock_hot(1000)'), 1000, 'so many acquisitions');
+is(sql('SELECT measure_lwlock_turns()'), 0, 'the lock was never held');
+is(sql('SELECT acquisitions FROM measure_lwlock_hot(1000)'), 1000, 'that many acquisitions');
 is(sql('SELECT measure_lwlock_turns()'), 1000, 'as many turns');
 is(sql(q{SELECT acquisitions FROM measure_lwlock_hot(1000, mode => 'shared')}),
-	1000, 'so many acquisitions in shared mode');
+	1000, 'that many acquisitions in shared mode');
 is(sql('SELECT measure_lwlock_turns()'), 1000, 'which are no turns');
 is( sql('SELECT acquisitions > 0 AND elapsed_ns >= 20000000 FROM measure_lwlock_hot(duration_ms => 20)'),
-	't', 'or as long as that');
+	't', 'or for that long');
 
-# Sessions that begin together and are in each other's way: holders are so slow
-# that some are interrupted while they have the lock.
+# Sessions begin together and contend.  Holders are so slow that some lose their CPU
+# while they hold the lock.
 my $sessions = 4;
 my $turns = sql('SELECT measure_lwlock_turns()');
 my @sessions = map { $node->background_psql('postgres') } 1 .. $sessions;
@@ -51,7 +51,7 @@ $node->poll_query_until('postgres',
   or die 'the first sessions do not wait for the last one';
 my ($code, undef, $stderr) =
   $node->psql('postgres', 'SELECT * FROM measure_lwlock_hot(1, participants => 2)');
-isnt($code, 0, 'who wants another number of participants is refused');
+isnt($code, 0, 'a session with another number of participants is refused');
 like($stderr, qr/waiting to be 4/, 'and told why');
 $sessions[-1]->query_until(qr/begun/, "\\echo begun\n$hot;\n");
 
@@ -66,26 +66,26 @@ for my $session (@sessions)
 	$acquisitions += $got;
 	$slept += $sleeps;
 	$longest = $most if $most > $longest;
-	cmp_ok($elapsed, '>=', 1e9, 'worked for as long as it was to');
+	cmp_ok($elapsed, '>=', 1e9, 'worked for the whole duration');
 	$sum += $_ for @waits;
 	is($sum, $got, 'each acquisition is in the histogram');
 	$low += $waits[$_] * bucket_start($_) for 0 .. $#waits;
-	cmp_ok($low, '<=', $wait, 'where it belongs, or below');
+	cmp_ok($low, '<=', $wait, 'in its bucket, or below');
 	cmp_ok($low * 17 / 16 + $got, '>=', $wait, 'and not far below');
 	cmp_ok($cpu, '>', 0, 'and has used it');
 	$session->quit;
 }
 is(sql('SELECT measure_lwlock_turns()') - $turns,
 	$acquisitions, 'no turn was lost: the lock was held by one at a time');
-cmp_ok($slept, '>', 0, 'some have slept');
+cmp_ok($slept, '>', 0, 'some slept');
 cmp_ok($longest, '>', 1000, 'for longer than a microsecond');
 
-# Who gives up waiting for the others is not expected any more.
+# A session that gives up waiting is not expected any more.
 ($code) = $node->psql('postgres',
 	'SET statement_timeout = 100; SELECT * FROM measure_lwlock_hot(1, participants => 2)');
-isnt($code, 0, 'one alone of two waits until he is cancelled');
+isnt($code, 0, 'one of two participants waits until it is cancelled');
 is(sql('SELECT acquisitions FROM measure_lwlock_hot(1, participants => 1)'),
-	1, 'and then another one can begin alone');
+	1, 'and then another session can begin alone');
 
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# What bench/pins measures with is right: while a load runs, as many pages are
-# pinned as it says that it holds; and they are let go when it is cancelled.
+# The loads of bench/pins are right: while one runs, as many pages are pinned as it
+# claims to hold, and cancelling it releases them.
 
 use strict;
 use warnings FATAL => 'all';
@@ -25,7 +25,7 @@ CREATE VIEW pinned AS SELECT count(*) AS buffers FROM pg_buffercache
   WHERE pinning_backends > 0 AND relfilenode = pg_relation_filenode('data');
 SQL
 
-# Looks at pins so many times while a load runs: the fewest and the most.
+# Look at pins repeatedly while a load runs: the fewest and the most.
 sub pinned_while
 {
 	my ($kind, $held) = @_;
@@ -45,7 +45,7 @@ SQL
 			  AND pid <> pg_backend_pid() AND state = 'active'}),
 		1, "$kind with $held held is cancelled");
 	$session->quit;
-	is($node->safe_psql('postgres', 'SELECT buffers FROM pinned'), 0, 'and lets all of them go');
+	is($node->safe_psql('postgres', 'SELECT buffers FROM pinned'), 0, 'and releases all of them');
 	return @seen[ 0, -1 ];
 }
 
@@ -56,14 +56,14 @@ for my $held (1, 9, 500)
 		is_deeply([ pinned_while($kind, $held) ], [ $held, $held ], "$kind: $held are pinned");
 	}
 }
-# One more now and then. A look is no snapshot: a stream moves on meanwhile.
+# Sometimes one more.  A look is no snapshot: a stream moves on meanwhile.
 for my $held (0, 1, 9, 500)
 {
 	for my $kind ('other', 'read')
 	{
 		my ($fewest, $most) = pinned_while($kind, $held);
 		cmp_ok($fewest, '>=', $held, "$kind: $held are pinned");
-		cmp_ok($most, '<=', $held + 16, 'and no more than that and what is pinned in turn');
+		cmp_ok($most, '<=', $held + 16, 'and no more than these and the pages pinned in turn');
 	}
 }
 my ($fewest, $most) = pinned_while('join', 9);
@@ -71,7 +71,7 @@ cmp_ok($fewest, '>=', 9, 'join: 9 are pinned');
 ($fewest, $most) = pinned_while('stream', 200);
 cmp_ok($fewest, '>=', 100, 'stream: a window is pinned');
 
-# A load whose pages leave the pool is not the one that it is called.
+# A load fails when its pages leave the pool.
 for my $kind ('other', 'read')
 {
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
@@ -80,7 +80,7 @@ for my $kind ('other', 'read')
 		"\\echo begun\nSELECT * FROM measure_pins_run('data', '$kind', 9, duration_ms => 600000);\n");
 	$node->poll_query_until('postgres', 'SELECT buffers >= 9 FROM pinned')
 	  or die "$kind: fewer than 9 buffers are pinned";
-	# one that is pinned at this moment stays
+	# a page that is pinned at this moment stays
 	$node->poll_query_until(
 		'postgres', q{
 SELECT pg_buffercache_evict_relation('data') IS NOT NULL
@@ -89,7 +89,7 @@ SELECT pg_buffercache_evict_relation('data') IS NOT NULL
 	) or die "$kind goes on without its pages";
 	$session->quit;
 	like($session->{stderr}, qr/block \d+ was replaced in its buffer/, "$kind sees that its pages are gone");
-	is($node->safe_psql('postgres', 'SELECT buffers FROM pinned'), 0, 'and lets all of them go');
+	is($node->safe_psql('postgres', 'SELECT buffers FROM pinned'), 0, 'and releases all of them');
 }
 
 my (undef, $stdout, $stderr) =
