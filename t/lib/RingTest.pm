@@ -419,6 +419,17 @@ sub dirty
 	return;
 }
 
+# Begin with a ring full of dirty blocks, their WAL flushed.
+sub fill
+{
+	my ($self, $name, $slots, $how) = @_;
+
+	$self->begin($name, $slots);
+	$self->dirty($name, 0, $slots, $how // 'logged');
+	$self->flush_wal();
+	return;
+}
+
 # Use the next victims, for blocks that are not in the pool.
 sub next_victims
 {

@@ -39,9 +39,7 @@ sub check_lap
 	my $holder;
 	my $before;
 
-	$ring->begin('t', $size);
-	$ring->dirty('t', 0, $size, $how);
-	$ring->flush_wal();
+	$ring->fill('t', $size, $how);
 
 	if ($held{how})
 	{
@@ -98,9 +96,7 @@ check_lap('alone', 'logged',
 $ring->is_lap('bulkwrite', 't', 33, 31, {}, 'a clean victim needs no lap');
 
 # The lap ends where it began: pages dirtied behind the victim are for the next lap
-$ring->begin('t', $size);
-$ring->dirty('t', 0, $size, 'logged');
-$ring->flush_wal();
+$ring->fill('t', $size);
 $ring->next_victims('t', 32, 5);
 $ring->dirty('t', 32, 5, 'logged');
 $ring->flush_wal();
@@ -144,9 +140,7 @@ check_lap('I/O in progress', 'logged',
 	without(31, 2, 9), how => 'io unpinned', blocks => [ 2, 9 ]);
 
 # used
-$ring->begin('t', $size);
-$ring->dirty('t', 0, $size, 'logged');
-$ring->flush_wal();
+$ring->fill('t', $size);
 sql("SELECT test_ring_touch('t', '{4,5}', 1), test_ring_touch('t', '{12}', 4)");
 $ring->is_lap('bulkwrite', 't', 32, 1,
 	{ laps => 1, victims => 1, eager => 28, writes => 4, skipped_used => 3 },
@@ -165,9 +159,7 @@ $ring->is_lap('bulkwrite', 't', 32, 1,
 $ring->is_written('t', 12, 31, [ 12 .. 31 ], 'clean between dirty ones');
 
 # An interrupted process does not go on
-$ring->begin('t', $size);
-$ring->dirty('t', 0, $size, 'logged');
-$ring->flush_wal();
+$ring->fill('t', $size);
 my $before = ring_counts($node, 'bulkwrite');
 is($ring->query(q{SELECT test_ring_read_interrupted('t', 32)}), 1, 'interrupted: one victim');
 is_delta($node, 'bulkwrite', $before, { laps => 1, victims => 1, writes => 1 }, 'interrupted: counts');
@@ -254,9 +246,7 @@ sql('DROP TABLE unlogged');
 for my $limit (1, 3, 16, 127, 128)
 {
 	$ring->query("SET io_combine_limit = $limit");
-	$ring->begin('t', 200);
-	$ring->dirty('t', 0, 200, 'logged');
-	$ring->flush_wal();
+	$ring->fill('t', 200);
 	$ring->is_lap('bulkwrite', 't', 200, 1,
 		{ laps => 1, victims => 1, eager => 199, writes => int((200 + $limit - 1) / $limit) },
 		"up to $limit blocks per call: counts");

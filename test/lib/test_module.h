@@ -33,13 +33,11 @@ test_find_name(const char *const *names, int n, const text *name_text, const cha
 	for (int i = 0; i < n; i++)
 		if (strcmp(names[i], name) == 0)
 			return i;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("there is no %s \"%s\"", what, name)));
+	elog(ERROR, "there is no %s \"%s\"", what, name);
 }
 
 /*
- * The result of a function with OUT parameters, none of them null.
+ * The result of a function with OUT parameters.  A text is null if it is 0.
  */
 static inline Datum
 test_return_row(FunctionCallInfo fcinfo, const Datum *values)
@@ -49,6 +47,8 @@ test_return_row(FunctionCallInfo fcinfo, const Datum *values)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	for (int i = 0; i < desc->natts; i++)
+		nulls[i] = values[i] == 0 && !TupleDescAttr(desc, i)->attbyval;
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }
 
@@ -58,9 +58,7 @@ test_open_relation(Oid relid, LOCKMODE lockmode)
 	Relation	rel = relation_open(relid, lockmode);
 
 	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || RelationUsesLocalBuffers(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" has no shared buffers", RelationGetRelationName(rel))));
+		elog(ERROR, "\"%s\" has no shared buffers", RelationGetRelationName(rel));
 	return rel;
 }
 

@@ -123,9 +123,7 @@ static void
 need_memory(void)
 {
 	if (shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("measure_lwlock must be loaded via \"shared_preload_libraries\"")));
+		elog(ERROR, "measure_lwlock must be loaded via \"shared_preload_libraries\"");
 }
 
 static const char *const mode_names[] = {
@@ -192,9 +190,7 @@ wait_for_others(int participants)
 	SpinLockRelease(&shared->mutex);
 
 	if (expected != participants)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there are already sessions waiting to be %d", expected)));
+		elog(ERROR, "there are already sessions waiting to be %d", expected);
 	if (last)
 	{
 		ConditionVariableBroadcast(&shared->started);
@@ -238,18 +234,48 @@ cpu_us(const struct rusage *usage)
 		usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
 }
 
+typedef struct HotLoad
+{
+	int64		max_acquisitions;
+	int64		max_ns;
+	int32		hold;
+	int32		think;
+	int32		participants;
+	LWLockMode	mode;
+} HotLoad;
+
+static HotLoad
+load_from_args(FunctionCallInfo fcinfo)
+{
+	HotLoad		load = {.max_acquisitions = PG_INT64_MAX,.max_ns = PG_INT64_MAX};
+
+	for (int i = 2; i < 6; i++)
+		if (PG_ARGISNULL(i))
+			elog(ERROR, "hold, think, mode and participants must not be null");
+	if (PG_ARGISNULL(0) && PG_ARGISNULL(1))
+		elog(ERROR, "either max_acquisitions or duration_ms must be given");
+	if (!PG_ARGISNULL(0))
+		load.max_acquisitions = PG_GETARG_INT64(0);
+	if (!PG_ARGISNULL(1))
+		load.max_ns = (int64) PG_GETARG_INT32(1) * 1000000;
+	load.hold = PG_GETARG_INT32(2);
+	load.think = PG_GETARG_INT32(3);
+	load.mode = test_find_name(mode_names, lengthof(mode_names), PG_GETARG_TEXT_PP(4), "mode");
+	load.participants = PG_GETARG_INT32(5);
+	if (load.max_acquisitions <= 0 || load.max_ns <= 0 || load.participants <= 0)
+		elog(ERROR, "max_acquisitions, duration_ms and participants must be greater than zero");
+	if (load.hold < 0 || load.think < 0)
+		elog(ERROR, "hold and think must not be negative");
+	return load;
+}
+
 /*
  * measure_lwlock_hot - acquire the hot lock for a number of times or a time
  */
 Datum
 measure_lwlock_hot(PG_FUNCTION_ARGS)
 {
-	int64		max_acquisitions = PG_INT64_MAX;
-	int64		max_ns = PG_INT64_MAX;
-	int32		hold;
-	int32		think;
-	int32		participants;
-	LWLockMode	mode;
+	HotLoad		load = load_from_args(fcinfo);
 	int64	   *waits;
 	int64		acquisitions = 0;
 	int64		slept = 0;
@@ -263,36 +289,10 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 	Datum	   *elements;
 	Datum		values[8];
 
-	for (int i = 2; i < 6; i++)
-		if (PG_ARGISNULL(i))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("hold, think, mode and participants must not be null")));
-	if (PG_ARGISNULL(0) && PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("either max_acquisitions or duration_ms must be given")));
-	if (!PG_ARGISNULL(0))
-		max_acquisitions = PG_GETARG_INT64(0);
-	if (!PG_ARGISNULL(1))
-		max_ns = (int64) PG_GETARG_INT32(1) * 1000000;
-	hold = PG_GETARG_INT32(2);
-	think = PG_GETARG_INT32(3);
-	mode = test_find_name(mode_names, lengthof(mode_names), PG_GETARG_TEXT_PP(4), "mode");
-	participants = PG_GETARG_INT32(5);
-	if (max_acquisitions <= 0 || max_ns <= 0 || participants <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_acquisitions, duration_ms and participants must be greater than zero")));
-	if (hold < 0 || think < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("hold and think must not be negative")));
 	need_memory();
-
 	waits = palloc0_array(int64, NUM_BUCKETS);
 
-	start_ns = wait_for_others(participants);
+	start_ns = wait_for_others(load.participants);
 	getrusage(RUSAGE_SELF, &usage_start);
 
 	do
@@ -300,12 +300,12 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 		int64		ns;
 
 		before = now_ns();
-		if (!LWLockAcquire(hot_lock, mode))
+		if (!LWLockAcquire(hot_lock, load.mode))
 			slept++;
 		after = now_ns();
-		if (mode == LW_EXCLUSIVE)
+		if (load.mode == LW_EXCLUSIVE)
 			shared->turns++;
-		burn(hold);
+		burn(load.hold);
 		LWLockRelease(hot_lock);
 
 		acquisitions++;
@@ -315,8 +315,8 @@ measure_lwlock_hot(PG_FUNCTION_ARGS)
 		waits[bucket_of(ns)]++;
 
 		CHECK_FOR_INTERRUPTS();
-		burn(think);
-	} while (acquisitions < max_acquisitions && after - start_ns < max_ns);
+		burn(load.think);
+	} while (acquisitions < load.max_acquisitions && after - start_ns < load.max_ns);
 
 	getrusage(RUSAGE_SELF, &usage_end);
 	after = now_ns();
@@ -366,9 +366,7 @@ measure_lwlock_pairs(PG_FUNCTION_ARGS)
 	static LWLock lock;
 
 	if (pairs < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("pairs must not be negative")));
+		elog(ERROR, "pairs must not be negative");
 
 	/* in our own memory, where only the tranche's number matters */
 	LWLockInitialize(&lock, LWTRANCHE_BUFFER_CONTENT);

@@ -132,9 +132,6 @@ do_command(TestActor *actor)
 	return true;
 }
 
-/*
- * test_lwlock_serve(actor)
- */
 Datum
 test_lwlock_serve(PG_FUNCTION_ARGS)
 {
@@ -179,9 +176,6 @@ test_lwlock_serve(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * test_lwlock_send(actor, command, lock, mode, value)
- */
 Datum
 test_lwlock_send(PG_FUNCTION_ARGS)
 {
@@ -202,9 +196,6 @@ test_lwlock_send(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * test_lwlock_stop(actor, point)
- */
 Datum
 test_lwlock_stop(PG_FUNCTION_ARGS)
 {
@@ -218,9 +209,6 @@ test_lwlock_stop(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * test_lwlock_go(actor)
- */
 Datum
 test_lwlock_go(PG_FUNCTION_ARGS)
 {
@@ -248,9 +236,6 @@ actor_state(TestActor *actor)
 	return "busy";
 }
 
-/*
- * test_lwlock_actors()
- */
 Datum
 test_lwlock_actors(PG_FUNCTION_ARGS)
 {

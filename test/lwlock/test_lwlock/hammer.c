@@ -127,9 +127,6 @@ strike(int number)
 	}
 }
 
-/*
- * test_lwlock_hammer(times)
- */
 Datum
 test_lwlock_hammer(PG_FUNCTION_ARGS)
 {
@@ -145,9 +142,6 @@ test_lwlock_hammer(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * test_lwlock_hammered()
- */
 Datum
 test_lwlock_hammered(PG_FUNCTION_ARGS)
 {

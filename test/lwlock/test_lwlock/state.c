@@ -51,9 +51,6 @@ list_waiters(uint64 state)
 	return buf.data;
 }
 
-/*
- * test_lwlock_state(lock)
- */
 Datum
 test_lwlock_state(PG_FUNCTION_ARGS)
 {
@@ -84,9 +81,6 @@ test_lwlock_state(PG_FUNCTION_ARGS)
 	return test_return_row(fcinfo, values);
 }
 
-/*
- * test_lwlock_force(lock, what, value)
- */
 Datum
 test_lwlock_force(PG_FUNCTION_ARGS)
 {
@@ -111,9 +105,6 @@ test_lwlock_force(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * test_lwlock_workers()
- */
 Datum
 test_lwlock_workers(PG_FUNCTION_ARGS)
 {

@@ -40,9 +40,7 @@ void
 test_require_shared(void)
 {
 	if (test_shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("test_lwlock must be loaded via \"shared_preload_libraries\"")));
+		elog(ERROR, "test_lwlock must be loaded via \"shared_preload_libraries\"");
 }
 
 int

@@ -115,9 +115,6 @@ wait_for_waiter(TestLocks *test, LWLock *lock, bool told, const uint32 *taken)
 	return true;
 }
 
-/*
- * test_lwlock_hand_over(first, last, ms, again)
- */
 Datum
 test_lwlock_hand_over(PG_FUNCTION_ARGS)
 {
@@ -167,18 +164,12 @@ test_lwlock_hand_over(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(overtook);
 }
 
-/*
- * test_lwlock_held()
- */
 Datum
 test_lwlock_held(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(*(volatile bool *) &attach()->all_held);
 }
 
-/*
- * test_lwlock_let_go()
- */
 Datum
 test_lwlock_let_go(PG_FUNCTION_ARGS)
 {
@@ -186,9 +177,6 @@ test_lwlock_let_go(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * test_lwlock_take(first, last, mode, times)
- */
 Datum
 test_lwlock_take(PG_FUNCTION_ARGS)
 {
@@ -234,9 +222,6 @@ test_lwlock_take(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(slept);
 }
 
-/*
- * test_lwlock_new_tranche(name)
- */
 Datum
 test_lwlock_new_tranche(PG_FUNCTION_ARGS)
 {

@@ -7,30 +7,20 @@
  * that already holds some pins.  It uses only core's exported functions: the same
  * source measures any PostgreSQL 18, patched or not.
  *
- * Kinds of operations
- * -------------------
  * bufmgr.c has several ways to a pin.  Each kind of operation takes one of them:
  *
- * "again": IncrBufferRefCount() of a page that we hold, and ReleaseBuffer().
- * Each looks the buffer up once among the backend's own pins, and finds it.
- * Neither touches shared memory: there is no cheaper pin.  PinBuffer() does the
- * same for a held buffer, and has no kind of its own.
+ * "again": IncrBufferRefCount() of a page that we hold, and ReleaseBuffer().  Each
+ * finds the buffer among the backend's own pins.  Neither touches shared memory:
+ * there is no cheaper pin.
  *
- * "other": ReadRecentBuffer() of a page that we do not hold, in a known buffer.
- * GetPrivateRefCount() looks it up and finds nothing, the header is locked, and
- * the page's tag compared.  PinBuffer_Locked() makes an entry, in the patched
- * server by one more search, and unlocks the header by a plain store.
- * ReleaseBuffer() finds the entry, takes the pin back by a compare-and-swap, and
- * removes it.  These are two atomic operations on a header that is in our cache
- * and that no other process uses.  There is no mapping table and no PinBuffer().
+ * "other": ReadRecentBuffer() of a page that we do not hold, in a known buffer, and
+ * ReleaseBuffer().  An entry is looked for, made, found and removed.  There
+ * are two atomic operations on a header that is in our cache and that no other
+ * process uses, and no mapping table.
  *
  * "read": ReadBuffer() of a page that we do not hold, as in most of the server,
- * and ReleaseBuffer() as above.  PinBuffer() looks the buffer up, finds nothing,
- * makes an entry, and pins by a compare-and-swap.  Before that, BufferAlloc()
- * hashes the page's tag and looks it up in the mapping table, with the lock of its
- * partition in shared mode: two more atomic operations, on lines that other
- * processes would share.  There are also counters for the statistics views, and
- * preparations of ReadBuffer() for input that is not needed.
+ * and ReleaseBuffer().  This adds the mapping table, two atomic operations on the
+ * lock of its partition, and counters for the statistics views.
  *
  * "stream" pins as "other", and "join" as both "other" and "again".
  *
@@ -103,6 +93,8 @@ typedef struct Load
 {
 	Kind		kind;
 	int			held;
+	int64		max_operations;
+	int64		max_ns;
 	Relation	rel;
 
 	/* The held ones first */
@@ -425,14 +417,38 @@ cpu_ns(void)
 	return (int64) now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static Load
+load_from_args(FunctionCallInfo fcinfo)
+{
+	Load		load = {.max_operations = PG_INT64_MAX,.max_ns = PG_INT64_MAX};
+
+	for (int i = 0; i < 4; i++)
+		if (PG_ARGISNULL(i))
+			elog(ERROR, "relation, kind, held and hit_order must not be null");
+	if (PG_ARGISNULL(4) && PG_ARGISNULL(5))
+		elog(ERROR, "either max_operations or duration_ms must be given");
+	load.kind = test_find_name(kind_names, lengthof(kind_names), PG_GETARG_TEXT_PP(1), "kind");
+	load.held = PG_GETARG_INT32(2);
+	if (!PG_ARGISNULL(4))
+		load.max_operations = PG_GETARG_INT64(4);
+	if (!PG_ARGISNULL(5))
+		load.max_ns = (int64) PG_GETARG_INT32(5) * 1000000;
+	if (load.max_operations <= 0 || load.max_ns <= 0)
+		elog(ERROR, "max_operations and duration_ms must be greater than zero");
+	if (load.held < 0 || load.held > MOST_HELD)
+		elog(ERROR, "held must be between 0 and %d", MOST_HELD);
+	if (load.held == 0 && load.kind != OTHER && load.kind != READ)
+		elog(ERROR, "only kinds \"other\" and \"read\" can hold nothing");
+	return load;
+}
+
 /*
  * measure_pins_run - pin and unpin for a number of operations or a time
  */
 Datum
 measure_pins_run(PG_FUNCTION_ARGS)
 {
-	int64		max_operations = PG_INT64_MAX;
-	int64		max_ns = PG_INT64_MAX;
+	Load		load = load_from_args(fcinfo);
 	int64		done = 0;
 	int64		cpu;
 	instr_time	start;
@@ -441,36 +457,7 @@ measure_pins_run(PG_FUNCTION_ARGS)
 	ResourceOwner caller = CurrentResourceOwner;
 	ResourceOwner holder;
 	ResourceOwner looper;
-	Load		load = {0};
 	Datum		values[4];
-
-	for (int i = 0; i < 4; i++)
-		if (PG_ARGISNULL(i))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("relation, kind, held and hit_order must not be null")));
-	if (PG_ARGISNULL(4) && PG_ARGISNULL(5))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("either max_operations or duration_ms must be given")));
-	load.kind = test_find_name(kind_names, lengthof(kind_names), PG_GETARG_TEXT_PP(1), "kind");
-	load.held = PG_GETARG_INT32(2);
-	if (!PG_ARGISNULL(4))
-		max_operations = PG_GETARG_INT64(4);
-	if (!PG_ARGISNULL(5))
-		max_ns = (int64) PG_GETARG_INT32(5) * 1000000;
-	if (max_operations <= 0 || max_ns <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_operations and duration_ms must be greater than zero")));
-	if (load.held < 0 || load.held > MOST_HELD)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("held must be between 0 and %d", MOST_HELD)));
-	if (load.held == 0 && load.kind != OTHER && load.kind != READ)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only kinds \"other\" and \"read\" can hold nothing")));
 
 	load.num_pages = load.held + pages_not_held(load.kind, load.held);
 	load.pages = palloc_array(PageAt, load.num_pages);
@@ -497,15 +484,15 @@ measure_pins_run(PG_FUNCTION_ARGS)
 	INSTR_TIME_SET_CURRENT(start);
 	for (;;)
 	{
-		int			turn = Min(max_operations - done, OPERATIONS_PER_TURN);
+		int			turn = Min(load.max_operations - done, OPERATIONS_PER_TURN);
 
 		measure_pins_turn(&load, OPERATIONS_PER_TURN + done, turn);
 		done += turn;
 
 		INSTR_TIME_SET_CURRENT(elapsed);
 		INSTR_TIME_SUBTRACT(elapsed, start);
-		if (done >= max_operations ||
-			INSTR_TIME_GET_NANOSEC(elapsed) >= max_ns)
+		if (done >= load.max_operations ||
+			INSTR_TIME_GET_NANOSEC(elapsed) >= load.max_ns)
 			break;
 
 		CHECK_FOR_INTERRUPTS();

@@ -144,10 +144,7 @@ release_owner(Model *m, int top)
 	if (below[m->current])
 		use_owner(m, m->base_owner[m->level]);
 
-	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
-	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
-	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
-	ResourceOwnerDelete(owner);
+	test_pins_delete_owner(owner);
 
 	for (int i = 0; i < MAX_OWNERS; i++)
 		if (below[i])

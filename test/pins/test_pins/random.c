@@ -440,9 +440,7 @@ begin_model(Model *m, Relation rel, int64 seed, int most)
 	m->owners[0].parent = -1;
 
 	if (RelationGetNumberOfBlocks(rel) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" is not empty", RelationGetRelationName(rel))));
+		elog(ERROR, "\"%s\" is not empty", RelationGetRelationName(rel));
 	begin_heads(m);
 	/* nothing may be pinned now, not even by the query */
 	compare_all(m);
@@ -490,9 +488,7 @@ test_pins_random(PG_FUNCTION_ARGS)
 	int			i = 0;
 
 	if (steps < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot make " INT64_FORMAT " steps", steps)));
+		elog(ERROR, "cannot make " INT64_FORMAT " steps", steps);
 	if (most < 1 || most > NBuffers / 4)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

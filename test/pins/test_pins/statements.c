@@ -64,8 +64,6 @@ run_statement(const char *sql)
 }
 
 /*
- * test_pins_with_blocks(rel, blocks, sql)
- *
  * The pins belong to the caller's resource owner: if a page cannot be read, its
  * error is the caller's, and abort releases them.
  */
@@ -111,8 +109,6 @@ add_pins(Datum *buffers, int n, bool add)
 }
 
 /*
- * test_pins_with_buffers(buffers, sql)
- *
  * run_statement() catches the errors of the statement.  Only cancelling the query
  * can get past it, in the commands of the subtransaction itself.
  */
@@ -126,15 +122,11 @@ test_pins_with_buffers(PG_FUNCTION_ARGS)
 	char	   *failure = NULL;
 
 	if (array_contains_nulls(array))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("buffer numbers must not be null")));
+		elog(ERROR, "buffer numbers must not be null");
 	deconstruct_array_builtin(array, INT4OID, &buffers, NULL, &n);
 	for (int i = 0; i < n; i++)
 		if (DatumGetInt32(buffers[i]) < 0 || DatumGetInt32(buffers[i]) >= NBuffers)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("there is no buffer %d", DatumGetInt32(buffers[i]))));
+			elog(ERROR, "there is no buffer %d", DatumGetInt32(buffers[i]));
 
 	add_pins(buffers, n, true);
 	PG_TRY();

@@ -77,10 +77,8 @@ test_pins_check_blocks(Relation rel, BlockNumber first, int32 blocks)
 	BlockNumber there = RelationGetNumberOfBlocks(rel);
 
 	if (blocks < 0 || (uint64) first + blocks > there)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" has %u blocks: there are not %d from block %u on",
-						RelationGetRelationName(rel), there, blocks, first)));
+		elog(ERROR, "\"%s\" has %u blocks: there are not %d from block %u on",
+			 RelationGetRelationName(rel), there, blocks, first);
 }
 
 Datum
@@ -302,35 +300,18 @@ enlarge_owner(Relation rel, ResourceOwner owner, int pins)
 }
 
 /*
- * Only the memory of the pins themselves cannot grow: the owner has been enlarged
- * before, every page is in its buffer, and pinning it allocates nothing else.
+ * Pin block after block until there is no memory for a pin.  Returns the error,
+ * or NULL if all could be pinned.
  */
-Datum
-test_pins_out_of_memory(PG_FUNCTION_ARGS)
+static ErrorData *
+pin_without_memory(Relation rel, ResourceOwner owner, Buffer *buffers, int blocks, int *pinned)
 {
-	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
-	int			blocks = Min(RelationGetNumberOfBlocks(rel), NBuffers * 3 / 4);
-	ResourceOwner before = CurrentResourceOwner;
-	ResourceOwner owner = ResourceOwnerCreate(before, "test_pins_out_of_memory");
 	MemoryContext context = CurrentMemoryContext;
-	Buffer	   *buffers = palloc_array(Buffer, Max(blocks, 1));
+	ErrorData  *volatile error = NULL;
 	volatile int n = 0;
 	struct rlimit granted;
-	ErrorData  *volatile error = NULL;
-	uint32		limit = GetAdditionalPinLimit();
-	TupleDesc	desc;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {false, true, true};
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-
-	for (int i = 0; i < blocks; i++)
-		ReleaseBuffer(ReadBuffer(rel, i));
-	if (blocks > 0)
-		enlarge_owner(rel, owner, blocks);
 	address_limit(&granted);
-
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
@@ -355,34 +336,57 @@ test_pins_out_of_memory(PG_FUNCTION_ARGS)
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
+	*pinned = n;
+	return error;
+}
+
+static void
+check_pins(Buffer *buffers, int n, int count)
+{
+	for (int i = 0; i < n; i++)
+		if (test_pins_shared(buffers[i]) != count || test_pins_private(buffers[i]) != count)
+			elog(ERROR, "pin %d of %d is wrong: buffer %d has %u shared and %d own pins",
+				 i, n, buffers[i], test_pins_shared(buffers[i]), test_pins_private(buffers[i]));
+}
+
+/*
+ * Only the memory of the pins themselves cannot grow: the owner has been enlarged
+ * before, every page is in its buffer, and pinning it allocates nothing else.
+ */
+Datum
+test_pins_out_of_memory(PG_FUNCTION_ARGS)
+{
+	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
+	int			blocks = Min(RelationGetNumberOfBlocks(rel), NBuffers * 3 / 4);
+	ResourceOwner before = CurrentResourceOwner;
+	ResourceOwner owner = ResourceOwnerCreate(before, "test_pins_out_of_memory");
+	Buffer	   *buffers = palloc_array(Buffer, Max(blocks, 1));
+	int			n;
+	ErrorData  *error;
+	uint32		limit = GetAdditionalPinLimit();
+	Datum		values[3] = {0};
+
+	for (int i = 0; i < blocks; i++)
+		ReleaseBuffer(ReadBuffer(rel, i));
+	if (blocks > 0)
+		enlarge_owner(rel, owner, blocks);
+	error = pin_without_memory(rel, owner, buffers, blocks, &n);
 
 	/* each pin is there, but for the one that failed */
-	for (int i = 0; i < n; i++)
-		if (test_pins_shared(buffers[i]) != 1 || test_pins_private(buffers[i]) != 1)
-			elog(ERROR, "pin %d of %d is lost: buffer %d has %u shared and %d own pins",
-				 i, n, buffers[i], test_pins_shared(buffers[i]), test_pins_private(buffers[i]));
+	check_pins(buffers, n, 1);
 
 	/* now the next ones can be pinned */
 	CurrentResourceOwner = owner;
 	for (int i = n; i < blocks; i++)
 		buffers[i] = ReadBuffer(rel, i);
+	check_pins(buffers, blocks, 1);
 	for (int i = 0; i < blocks; i++)
-	{
-		if (test_pins_shared(buffers[i]) != 1 || test_pins_private(buffers[i]) != 1)
-			elog(ERROR, "pin %d of %d is wrong: buffer %d has %u shared and %d own pins",
-				 i, blocks, buffers[i], test_pins_shared(buffers[i]), test_pins_private(buffers[i]));
 		ReleaseBuffer(buffers[i]);
-	}
 	CurrentResourceOwner = before;
-	for (int i = 0; i < blocks; i++)
-		if (test_pins_shared(buffers[i]) != 0 || test_pins_private(buffers[i]) != 0)
-			elog(ERROR, "pin %d of %d was not released", i, blocks);
+	check_pins(buffers, blocks, 0);
 	if (GetAdditionalPinLimit() != limit)
 		elog(ERROR, "GetAdditionalPinLimit() is %u, not %u as before", GetAdditionalPinLimit(), limit);
-	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
-	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
-	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
-	ResourceOwnerDelete(owner);
+	test_pins_delete_owner(owner);
 	relation_close(rel, AccessShareLock);
 
 	values[0] = Int32GetDatum(n);
@@ -390,7 +394,6 @@ test_pins_out_of_memory(PG_FUNCTION_ARGS)
 	{
 		values[1] = CStringGetTextDatum(unpack_sql_state(error->sqlerrcode));
 		values[2] = CStringGetTextDatum(error->message);
-		nulls[1] = nulls[2] = false;
 	}
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	return test_return_row(fcinfo, values);
 }

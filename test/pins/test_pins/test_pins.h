@@ -12,6 +12,7 @@
 
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "utils/resowner.h"
 
 #include "test_module.h"
 
@@ -23,6 +24,16 @@ static inline uint32
 test_pins_shared(Buffer buffer)
 {
 	return BUF_STATE_GET_REFCOUNT(pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state));
+}
+
+/* As an abort does */
+static inline void
+test_pins_delete_owner(ResourceOwner owner)
+{
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+	ResourceOwnerDelete(owner);
 }
 
 extern int32 test_pins_private(Buffer buffer);

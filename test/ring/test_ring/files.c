@@ -33,9 +33,7 @@ test_ring_limit_files(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		limit.rlim_cur = limit.rlim_max;
 	else if (PG_GETARG_INT64(0) < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a file cannot have " INT64_FORMAT " bytes", PG_GETARG_INT64(0))));
+		elog(ERROR, "a file cannot have " INT64_FORMAT " bytes", PG_GETARG_INT64(0));
 	else
 		limit.rlim_cur = PG_GETARG_INT64(0);
 	if (setrlimit(RLIMIT_FSIZE, &limit) != 0)

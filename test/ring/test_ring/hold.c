@@ -109,18 +109,15 @@ test_ring_blocks(Relation rel, ArrayType *array, int *n)
 	int32	   *values;
 
 	if (ARR_NDIM(array) > 1 || ARR_HASNULL(array))
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("blocks must be an array of one dimension without nulls")));
+		elog(ERROR, "blocks must be an array of one dimension without nulls");
 	*n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	values = (int32 *) ARR_DATA_PTR(array);
 	blocks = palloc_array(BlockNumber, Max(*n, 1));
 	for (int i = 0; i < *n; i++)
 	{
 		if (values[i] < 0 || values[i] >= there)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"%s\" has no block %d", RelationGetRelationName(rel), values[i])));
+			elog(ERROR, "\"%s\" has no block %d",
+				 RelationGetRelationName(rel), values[i]);
 		blocks[i] = values[i];
 	}
 	return blocks;
@@ -154,9 +151,7 @@ test_ring_hold(PG_FUNCTION_ARGS)
 	BlockNumber *blocks = test_ring_blocks(rel, PG_GETARG_ARRAYTYPE_P(1), &n);
 
 	if (n > MAX_HELD)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%d blocks cannot be held at once", n)));
+		elog(ERROR, "%d blocks cannot be held at once", n);
 	buffers = palloc_array(Buffer, Max(n, 1));
 	for (int i = 0; i < n; i++)
 	{

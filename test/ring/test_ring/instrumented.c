@@ -105,9 +105,7 @@ Datum
 test_ring_instrument(PG_FUNCTION_ARGS)
 {
 	if (RingFlush == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("pg_sweep has not been preloaded")));
+		elog(ERROR, "pg_sweep has not been preloaded");
 	if (extensions_own == NULL)
 		extensions_own = RingFlush;
 	shared = test_ring_shared();

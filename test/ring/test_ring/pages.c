@@ -86,9 +86,7 @@ test_ring_make(PG_FUNCTION_ARGS)
 	MemoryContext before;
 
 	if (buffers < 1 || buffers > MAX_KILOBYTES / (BLCKSZ / 1024))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a ring cannot have %d buffers", buffers)));
+		elog(ERROR, "a ring cannot have %d buffers", buffers);
 
 	if (test_ring != NULL)
 		FreeAccessStrategy(test_ring);
@@ -201,10 +199,8 @@ test_ring_write(PG_FUNCTION_ARGS)
 
 	/* the server could never flush WAL that far */
 	if ((how == LOGGED) != RelationIsPermanent(rel) && how != UNLOGGED)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("pages of \"%s\" cannot be made dirty by \"%s\"",
-						RelationGetRelationName(rel), names[how])));
+		elog(ERROR, "pages of \"%s\" cannot be made dirty by \"%s\"",
+			 RelationGetRelationName(rel), names[how]);
 
 	read = use_blocks(rel, PG_GETARG_INT32(1), PG_GETARG_INT32(2), how, PG_GETARG_INT32(4));
 	relation_close(rel, NoLock);
@@ -263,10 +259,8 @@ test_ring_truncate(PG_FUNCTION_ARGS)
 	BlockNumber there = RelationGetNumberOfBlocks(rel);
 
 	if (blocks < 0 || blocks > there)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" has %u blocks, and cannot be cut to %d",
-						RelationGetRelationName(rel), there, blocks)));
+		elog(ERROR, "\"%s\" has %u blocks, and cannot be cut to %d",
+			 RelationGetRelationName(rel), there, blocks);
 	RelationTruncate(rel, blocks);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();

@@ -40,9 +40,7 @@ test_ring_work(PG_FUNCTION_ARGS)
 	instr_time	start;
 
 	if (test_ring == NULL || nblocks == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("there is no ring, or no block")));
+		elog(ERROR, "there is no ring, or no block");
 
 	INSTR_TIME_SET_CURRENT(start);
 	while (!is_over(start, PG_GETARG_INT32(1)))
