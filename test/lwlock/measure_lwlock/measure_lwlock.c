@@ -355,7 +355,7 @@ measure_lwlock_turns(PG_FUNCTION_ARGS)
 /*
  * measure_lwlock_pairs - only acquire and release a lock of our own
  *
- * "bench/run instructions" counts them inside this function, by its name.
+ * "bench/run instructions" counts instructions inside this function, by its name.
  */
 Datum
 measure_lwlock_pairs(PG_FUNCTION_ARGS)
