@@ -105,7 +105,8 @@ class Section:
             yield f"![{scenario.what}]({name}.png)\n"
             yield (f"[SVG]({name}.svg), [JSON]({name}.json),"
                    f" [CSV]({name}.csv), [output]({name}.txt)\n")
-        yield from self.thread_lines()
+        thread = scenario.thread
+        yield f"From {thread.source}; on: {thread.machine}.\n\n{thread.said}\n"
 
     def metric_table(self, metric, title, better, digits):
         wheres = self.wheres(metric, self.scenario.shown)
@@ -132,29 +133,13 @@ class Section:
             return "-"
         if row["ratio"] is None:
             return f"{row['median']:,.{digits}f}"
-        text = ratio(row)
+        text = stats.with_interval(row["ratio"], row["ratio_low"],
+                                   row["ratio_high"])
         if row["side"] == self.scenario.control:
             return text
         word = self.judged(row, better)
         return text + (f" **{word}**" if word in (BETTER, WORSE)
                        else f" {word}")
-
-    def thread_lines(self):
-        thread = self.scenario.thread
-        yield f"From {thread.source}; on: {thread.machine}.\n\n{thread.said}\n"
-        if not thread.figures:
-            return
-        metric = self.scenario.metrics[0][0]
-        body = []
-        for step, *figures in thread.figures:
-            where = self.plan.steps.get(step, "-")
-            here = [self.rows.get((metric, where, side))
-                    for side in self.scenario.sides]
-            body.append((step, *(f"{value:,}" if isinstance(value, int)
-                                 else value for value in figures), where,
-                         *(ratio(row) if row else "-" for row in here)))
-        yield table([*(f"there: {heading}" for heading in thread.headings),
-                     "here", *self.scenario.sides], body)
 
     # -- the picture: ratios over the number of clients or whatever x is
 
@@ -190,12 +175,6 @@ class Section:
                 f"ratio ({better} is better)", reference=1))
         plot.write(self.folder / self.scenario.name, panels,
                    quiet=(self.scenario.control,))
-
-
-def ratio(row):
-    return (stats.with_interval(row["ratio"], row["ratio_low"],
-                                row["ratio_high"])
-            if row["ratio"] is not None else "-")
 
 
 def table(headings, body):

@@ -69,25 +69,16 @@ def describe(servers, folder):
     """(what, value) of everything that figures may depend on."""
     cpu = dict(re.findall(r"^([^:\n]+):\s*(.*)$", output("lscpu"),
                           re.MULTILINE))
-    yield "CPU", (f"{cpu.get('Model name', 'unknown')}; caches: "
-                  + ", ".join(cpu.get(f"{level} cache", "?")
-                              for level in ("L1d", "L1i", "L2", "L3")))
-    yield "CPUs", (f"{len(os.sched_getaffinity(0))} usable of"
-                   f" {cpu.get('CPU(s)', '?')}, {cpu.get('Socket(s)', '?')}"
-                   " socket(s); virtualization:"
-                   f" {cpu.get('Hypervisor vendor', 'none')}")
-    nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
-    yield "NUMA nodes", "; ".join(
-        f"{node.name}: CPUs {text(node / 'cpulist')}" for node in nodes)
+    yield "CPU", ", ".join(f"{name}: {cpu[name]}" for name in (
+        "Model name", "CPU(s)", "Socket(s)", "NUMA node(s)", "L2 cache",
+        "L3 cache", "Hypervisor vendor") if name in cpu)
     yield "memory", f"{memory_mb()} MB available"
     yield "system", (f"{platform.system()} {platform.release()}, load average"
                      f" {os.getloadavg()[0]:.2f}")
     yield "file system", output("findmnt", "-n", "-o", "FSTYPE,OPTIONS", "-T",
                                 str(existing(folder)))
     git = ("git", "-c", f"safe.directory={paths.ROOT}", "-C", str(paths.ROOT))
-    changed = output(*git, "status", "--porcelain", "--untracked-files=no")
-    yield "pg_sweep", (f"commit {output(*git, 'rev-parse', 'HEAD') or '?'}"
-                       f"{', with changes' if changed else ''}")
+    yield "pg_sweep", f"commit {output(*git, 'describe', '--always', '--dirty')}"
     for server in servers:
         yield f"{server.label} server", (
             f"PostgreSQL {server.version}; {server.config('cc')}"

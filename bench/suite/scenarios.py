@@ -7,7 +7,7 @@ size has a least value, below which the scenario would change its nature. A new
 scenario is a function that makes a Plan, and an entry in SCENARIOS."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.lib import sides
 from bench.suite import threads
@@ -39,7 +39,6 @@ class Plan:
     arguments: list             # of the bench
     memory_mb: float            # needed
     disk_mb: float
-    steps: dict = field(default_factory=dict)   # the thread's: configuration
 
     def problem(self, machine):
         """Why a machine cannot run it; None if it can."""
@@ -78,14 +77,10 @@ def factor_of(machine):
         (machine.disk_mb - SPARE_DISK_MB) / FULL.disk_mb))
 
 
-def scaled_clients(steps, thread_cpus, factor, least=1):
-    """{the thread's number: ours}, by CPU."""
-    return {step: max(least, round(step / thread_cpus * FULL.cpus * factor))
-            for step in steps}
-
-
-def plural(number, word):
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def scaled_clients(thread, factor, least=1):
+    """The thread's numbers of clients for our CPUs, ascending."""
+    return sorted({max(least, round(clients / thread.cpus * FULL.cpus
+                                    * factor)) for clients in thread.clients})
 
 
 def rounds(minutes):
@@ -108,11 +103,10 @@ SCALE_MB = 15                   # of pgbench's tables, for each of its scale
 POOL_PERCENT = 71               # Burd's: 32 GB of 45 GB
 
 
-def pgbench_plan(scenario, words, scale, percent, steps, servers, minutes,
-                 compared, options):
+def pgbench_plan(scenario, scale, percent, clients, servers, minutes, compared,
+                 options):
     """percent: of the data, for shared_buffers; compared: number of sides."""
     data = scale * SCALE_MB
-    clients = sorted(set(steps.values()))
     length = seconds(minutes, len(clients) * compared, *PGBENCH_SECONDS)
     return Plan(
         ["--scenario", scenario, "--scale", scale, "--clients", *clients,
@@ -120,31 +114,27 @@ def pgbench_plan(scenario, words, scale, percent, steps, servers, minutes,
         servers * (data * percent / 100 + SERVER_MEMORY_MB)
         + 2 * max(clients) * CONNECTION_MB,
         # all copies, and for a moment the original
-        (servers + 1) * data + servers * SERVER_DISK_MB,
-        {step: f"{words}, {plural(ours, 'client')}"
-         for step, ours in steps.items()})
+        (servers + 1) * data + servers * SERVER_DISK_MB)
 
 
-def burd(scenario, words, thread):
+def burd(scenario):
     def plan(factor, machine, minutes):
-        steps = scaled_clients((row[0] for row in thread.figures),
-                               thread.cpus, factor)
         return pgbench_plan(
-            scenario, words, max(8, round(3000 * factor)), POOL_PERCENT,
-            steps, 4, minutes, 6, ["--pool-percent", POOL_PERCENT])
+            scenario, max(8, round(3000 * factor)), POOL_PERCENT,
+            scaled_clients(threads.BURD_RO, factor), 4, minutes, 6,
+            ["--pool-percent", POOL_PERCENT])
     return plan
 
 
 def freund(factor, machine, minutes):
     # never more than in the thread: a larger machine shows nothing else
     own = min(1, factor * FULL.cpus / threads.FREUND.cpus)
-    steps = {step: max(1, round(step * own)) for step in (16, 128)}
     scale = max(8, round(350 * own))
     # the bench's pool: 64 MB and a quarter more than the data
     return pgbench_plan(
-        "memory", "read-only, in memory", scale, 125 + round(6400 / scale
-                                                             / SCALE_MB),
-        steps, 3, minutes, 3, ["--unused-only"])
+        "memory", scale, 125 + round(6400 / scale / SCALE_MB),
+        scaled_clients(threads.FREUND, own * threads.FREUND.cpus / FULL.cpus),
+        3, minutes, 3, ["--unused-only"])
 
 
 # ---- scans
@@ -159,13 +149,11 @@ def vondra(factor, machine, minutes):
     # all: they would be read through a ring.
     least = (8,) if minutes is None else (8, 16)
     percents = (60, 110) if minutes is None else (60, 75, 90, 110)
-    steps = scaled_clients((row[0] for row in threads.VONDRA.figures),
-                           threads.VONDRA.cpus, factor, least[-1])
-    for step, ours in zip(steps, least):
-        # the first steps differ even on a small machine
-        steps[step] = max(ours, scaled_clients(
-            [step], threads.VONDRA.cpus, factor)[step])
-    clients = sorted(set(steps.values()))
+    # The first numbers differ even on a small machine.
+    clients = sorted({*scaled_clients(threads.VONDRA, factor, least[-1]),
+                      *(max(ours, round(ours * factor * FULL.cpus
+                                        / threads.VONDRA.cpus))
+                        for ours in least)})
     most = max(clients)
     # tables once, in the system's cache, and a pool of 110 % for each server
     share = 1 + SCAN_SERVERS * 110 / 100
@@ -180,9 +168,7 @@ def vondra(factor, machine, minutes):
         ["--table-mb", table, "--clients", *clients, "--percent", *percents,
          "--seconds", length, "--control", *rounds(minutes)],
         most * table * share + servers,
-        most * table + SCAN_SERVERS * SERVER_DISK_MB,
-        {step: f"60 %, {plural(ours, 'client')}, no ring"
-         for step, ours in steps.items()})
+        most * table + SCAN_SERVERS * SERVER_DISK_MB)
 
 
 # ---- lwlock: the number of connections is the question, so it is not scaled
@@ -233,8 +219,7 @@ def plageman(factor, machine, minutes):
          "--shared-buffers", f"{pool}MB", "--control", *rounds(minutes)],
         COPY_SERVERS * (SERVER_MEMORY_MB + pool)
         + max(writers) * COPY_SERVERS * CONNECTION_MB,
-        mb * COPY_FILE_SHARE + table + COPY_SERVERS * (wal + 1024 + 512),
-        {writer: plural(writer, "writer") for writer in writers})
+        mb * COPY_FILE_SHARE + table + COPY_SERVERS * (wal + 1024 + 512))
 
 
 # ---- pins: of one process, so they are not scaled
@@ -263,12 +248,10 @@ LWLOCK_SIDES = tuple(sides.lwlock_policy(policy).name for policy in
 SCENARIOS = {scenario.name: scenario for scenario in (
     Scenario("pgbench_ro", "pgbench", "pgbench, read-only, with a pool of 71 %"
              " of the data", threads.BURD_RO,
-             burd("beyond", "read-only, beyond memory", threads.BURD_RO), 4,
-             (TPS, READS), (BATCHED, PARTITIONED)),
+             burd("beyond"), 4, (TPS, READS), (BATCHED, PARTITIONED)),
     Scenario("pgbench_rw", "pgbench", "pgbench, read-write (tpcb-like), with a"
              " pool of 71 % of the data", threads.BURD_RW,
-             burd("write", "read-write, beyond memory", threads.BURD_RW), 4,
-             (TPS, READS), (BATCHED, PARTITIONED)),
+             burd("write"), 4, (TPS, READS), (BATCHED, PARTITIONED)),
     Scenario("scans", "scans", "concurrent sequential scans, one table per"
              " client, with pools of 60 to 110 % of the tables", threads.VONDRA,
              vondra, 5, (("scans_per_second", "scans per second", HIGHER, 1),

@@ -24,8 +24,6 @@ from bench.suite import document, machine, scenarios
 from bench.suite.scenarios import SCENARIOS
 
 MINUTES = 120.0                 # for at least 6 rounds of each on two CPUs
-LATE = 2                        # times its share of the box, and
-LATE_SECONDS = 600              # this time more, after which a bench is ended
 END_SECONDS = 120               # for a bench to end its servers
 SUFFIXES = (".json", ".csv", ".txt", ".log", ".png", ".svg")
 NOT_RUN, INTERRUPTED = "not run", "interrupted"
@@ -76,11 +74,14 @@ class Bench(runner.Program):
         self.minutes = None if args.quick else args.minutes or MINUTES
         self.chosen = [SCENARIOS[name] for name in SCENARIOS
                        if name in args.only]
-        weights = sum(scenario.weight for scenario in self.chosen)
         self.plans = {scenario.name: scenario.plan(
-            self.factor, self.here, self.minutes
-            and self.minutes * scenario.weight / weights)
+            self.factor, self.here, self.minutes and self.box(scenario))
             for scenario in self.chosen}
+
+    def box(self, scenario):
+        """Its share of the minutes."""
+        return self.minutes * scenario.weight / sum(
+            each.weight for each in self.chosen)
 
     def run(self):
         if self.args.list:
@@ -95,7 +96,7 @@ class Bench(runner.Program):
         described = list(machine.describe(servers, paths.BENCH))
         began = time.monotonic()
         self.done = {}              # scenario: (status, seconds)
-        status = self.run_all(began)
+        status = self.run_all()
         sections = [document.Section(self.args.out, scenario,
                                      self.plans[scenario.name],
                                      *self.done.get(scenario, (NOT_RUN, 0)))
@@ -149,20 +150,18 @@ class Bench(runner.Program):
 
     # -- running
 
-    def run_all(self, began):
+    def run_all(self):
         """Returns the exit status of an interruption, or 0."""
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, interrupt)
         try:
             for i, scenario in enumerate(self.chosen):
-                box = self.box(i, began)
                 report.say(f"== {scenario.name} ({i + 1} of"
-                           f" {len(self.chosen)}"
-                           + (f", {box:.1f} minutes" if box else "") + ")")
+                           f" {len(self.chosen)})")
                 started = time.monotonic()
                 self.done[scenario] = INTERRUPTED, 0
                 status = (self.plans[scenario.name].problem(self.here)
-                          or self.run_one(scenario, box))
+                          or self.run_one(scenario))
                 seconds = time.monotonic() - started
                 self.done[scenario] = status, seconds
                 report.say(f"== {scenario.name}: {status}, {seconds:.0f} s")
@@ -175,46 +174,35 @@ class Bench(runner.Program):
             pass                # a failed bench has left its servers' logs
         return 0
 
-    def box(self, i, began):
-        """Minutes of the next scenario: its share of the rest."""
-        if self.minutes is None:
-            return None
-        left = self.minutes - (time.monotonic() - began) / 60
-        weights = [scenario.weight for scenario in self.chosen[i:]]
-        return max(0.1, left * weights[0] / sum(weights))
-
-    def command(self, scenario, box):
+    def command(self, scenario):
         command = [paths.ROOT / "bench" / "run", scenario.bench,
                    *self.plans[scenario.name].arguments]
         for option in ("stock", "patched"):
             if prefix := getattr(self.args, option):
                 command += [f"--{option}", Path(prefix).absolute()]
-        if box is not None:
-            command += ["--minutes", f"{box:.2f}"]
+        if self.minutes is not None:
+            command += ["--minutes", f"{self.box(scenario):.2f}"]
         return list(map(str, command))
 
-    def run_one(self, scenario, box):
+    def run_one(self, scenario):
         """Returns the status: DONE, or the error."""
         work = self.args.out / "work" / scenario.name
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         out = self.args.out / scenario.name
-        limit = LATE_SECONDS + (0 if box is None else LATE * box * 60)
         with open(f"{out}.txt", "w") as printed, open(f"{out}.log",
                                                       "w") as log:
             # In a session of its own: Ctrl-C reaches only this process, which
             # tells the bench.
             child = subprocess.Popen(
-                self.command(scenario, box), stdin=subprocess.DEVNULL,
+                self.command(scenario), stdin=subprocess.DEVNULL,
                 stdout=printed, stderr=subprocess.PIPE, text=True,
                 errors="replace", start_new_session=True,
                 env={**os.environ, "SWEEP_BENCH_DIR": str(work)})
             echo = threading.Thread(target=self.echo, args=(child.stderr, log))
             echo.start()
             try:
-                status = child.wait(timeout=limit)
-            except subprocess.TimeoutExpired:
-                return f"failed: still running after {limit / 60:.0f} minutes"
+                status = child.wait()
             finally:
                 end(child)
                 echo.join()
