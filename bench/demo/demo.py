@@ -39,6 +39,9 @@ SETTLE = 1.25
 SLICE_LEAST = SETTLE + 0.5
 BACKENDS = ("SELECT * FROM pg_sweep_backends"
             " ORDER BY allocations DESC LIMIT 10")
+SETTINGS = (            # name, full, quick
+    ("scale", 40, 10), ("clients", 8, 8), ("rounds", 8, 2),
+    ("slice", 6.5, 2.5), ("shared_buffers", "128MB", "32MB"))
 METRICS = (             # name shown, name written, digits
     ("transactions/s", "tps", 0),
     ("latency, ms", "latency_ms", 3),
@@ -49,13 +52,13 @@ METRICS = (             # name shown, name written, digits
 )
 
 
-def number(name, default, kind=int):
-    """A setting from the environment."""
+def setting(name, default):
+    """From the environment."""
     text = os.environ.get(name)
-    if not text:
-        return default
+    if not text or isinstance(default, str):
+        return text or default
     try:
-        value = kind(text)
+        value = type(default)(text)
     except ValueError:
         value = 0
     if value <= 0:
@@ -119,13 +122,9 @@ class Bench(runner.Program):
 
     @staticmethod
     def finish(args, error):
-        quick = args.quick
-        args.scale = number("DEMO_SCALE", 10 if quick else 40)
-        args.clients = number("DEMO_CLIENTS", 8)
-        args.rounds = number("DEMO_ROUNDS", 2 if quick else 8)
-        args.slice = number("DEMO_SLICE", 2.5 if quick else 6.5, float)
-        args.shared_buffers = (os.environ.get("DEMO_SHARED_BUFFERS")
-                               or ("32MB" if quick else "128MB"))
+        for name, full, quick in SETTINGS:
+            setattr(args, name, setting(f"DEMO_{name.upper()}",
+                                        quick if args.quick else full))
         if args.slice < SLICE_LEAST:
             raise BenchError(f"DEMO_SLICE must be at least {SLICE_LEAST}")
         args.stop_at_end = (os.environ.get("DEMO_STOP", "") not in ("", "0")
@@ -293,7 +292,7 @@ class Bench(runner.Program):
                 cells.append("-" if row is None
                              else f"{row['median']:,.{digits}f}")
                 if strategy != BASELINE:
-                    cells.append(report.spread(row))
+                    cells.append(report.spread(row, 3))
             rows.append(cells)
         report.table(headings, rows,
                      f"{self.configuration()}: median of {self.args.rounds}"

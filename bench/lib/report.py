@@ -22,7 +22,7 @@ def machine(servers):
                                  for server in servers)]
 
 
-def spread(row, digits=3):
+def spread(row, digits=4):
     """A ratio with its range over the rounds."""
     if row is None or row["ratio"] is None:
         return "-"

@@ -4,6 +4,8 @@ from statistics import median
 
 from ab.stats import SHARE, interval, quantile  # noqa: F401
 
+from . import report
+
 
 class Samples:
     """Values by metric, configuration, side (its name, or a sides.Side) and
@@ -74,6 +76,14 @@ class Samples:
         """A table's cell."""
         row = self.row(metric, configuration, side)
         return "-" if row is None else f"{row['median']:.{digits}f}"
+
+    def cells(self, configuration, side, *columns):
+        """A table's cells: (metric, digits) is a median, and a metric alone is
+        its ratio with the range over the rounds."""
+        return [report.spread(self.row(each, configuration, side))
+                if isinstance(each, str) else
+                self.median(each[0], configuration, side, each[1])
+                for each in columns]
 
     def ratio(self, metric, configuration, side, digits=3):
         """A table's cell: the ratio [and its interval]."""

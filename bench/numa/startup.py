@@ -144,15 +144,11 @@ class Bench(runner.Bench):
     def show(self):
         for mb in self.args.mb:
             where = configuration(mb)
-            rows = []
-            for side in self.sides:
-                taken = self.samples.row(TIME, where, side)
-                rows.append((side, *(report.fixed(taken[key], 1) for key in
-                                     ("median", "min", "max")),
-                             report.spread(taken),
-                             self.samples.median(PLACING, where, side, 2),
-                             self.effects.get((where, side), "")))
-            report.table(["side", "ms", "min", "max", "ratio to touching",
+            rows = [(side, *self.samples.cells(where, side, (TIME, 1), TIME,
+                                               (PLACING, 2)),
+                     self.effects.get((where, side), ""))
+                    for side in self.sides]
+            report.table(["side", "ms", "ratio to touching",
                           "of it placing, ms", "in force"], rows,
                          f"{where}, huge_pages ="
                          f" {self.cluster.settings['huge_pages']},"

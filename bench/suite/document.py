@@ -106,7 +106,8 @@ class Section:
             yield (f"[SVG]({name}.svg), [JSON]({name}.json),"
                    f" [CSV]({name}.csv), [output]({name}.txt)\n")
         thread = scenario.thread
-        yield f"From {thread.source}; on: {thread.machine}.\n\n{thread.said}\n"
+        yield (f"From {thread.source}; on: {thread.machine}. Ratio there:"
+               f" {thread.found}.\n")
 
     def metric_table(self, metric, title, better, digits):
         wheres = self.wheres(metric, self.scenario.shown)

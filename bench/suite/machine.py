@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from ab import console
 from bench.lib import paths
 
 MB = 1 << 20
@@ -67,14 +68,8 @@ def output(*command):
 
 def describe(servers, folder):
     """(what, value) of everything that figures may depend on."""
-    cpu = dict(re.findall(r"^([^:\n]+):\s*(.*)$", output("lscpu"),
-                          re.MULTILINE))
-    yield "CPU", ", ".join(f"{name}: {cpu[name]}" for name in (
-        "Model name", "CPU(s)", "Socket(s)", "NUMA node(s)", "L2 cache",
-        "L3 cache", "Hypervisor vendor") if name in cpu)
-    yield "memory", f"{memory_mb()} MB available"
-    yield "system", (f"{platform.system()} {platform.release()}, load average"
-                     f" {os.getloadavg()[0]:.2f}")
+    yield "machine", (f"{console.machine()}; {memory_mb()} MB available;"
+                      f" {platform.system()} {platform.release()}")
     yield "file system", output("findmnt", "-n", "-o", "FSTYPE,OPTIONS", "-T",
                                 str(existing(folder)))
     git = ("git", "-c", f"safe.directory={paths.ROOT}", "-C", str(paths.ROOT))

@@ -227,15 +227,11 @@ class Bench(runner.Bench):
                        " began late")
 
     def show_configuration(self, where):
-        rows = []
-        for side in self.sides:
-            rate = self.samples.row(RATE, where, side)
-            rows.append((side.name, self.samples.median(TIME, where, side, 1),
-                         report.fixed(rate["median"] / 1e6, 2),
-                         report.spread(rate, 2),
-                         self.samples.median(ATOMICS, where, side, 4)))
-        report.table(["side", "ns/alloc", "M allocs/s", "ratio",
-                      "shared atomics/alloc"], rows, where)
+        report.table(["side", "ns/alloc", "allocs/s", "ratio",
+                      "shared atomics/alloc"],
+                     [(side.name, *self.samples.cells(
+                         where, side, (TIME, 1), (RATE, 0), RATE, (ATOMICS, 4)))
+                      for side in self.sides], where)
 
     def wanted(self):
         side = sides.partitioned(NODES)

@@ -189,37 +189,22 @@ class Bench(runner.Bench):
         return f"{part}, {self.args.mb} MB, {self.args.procs} processes"
 
     def show(self):
-        headings = {"allocate": ["M allocs/s", "pool full after ms", "ratio"],
-                    "prewarm": ["MB/s", "pool full after ms", "ratio",
-                                "% of the table kept"],
-                    "spinlock": ["pool handed out after ms (min..max)"]}
+        columns = {"allocate": {"allocs/s": (RATE, 0), "ratio": RATE,
+                                "pool full after ms": (FILL, 1)},
+                   "prewarm": {"MB/s": (LOADED, 2), "ratio": LOADED,
+                               "pool full after ms": (FILL, 1),
+                               "% of the table kept": (KEPT, 2)},
+                   "spinlock": {"pool handed out after ms": (WAITED, 2)}}
         for part in self.args.part:
-            report.table(["side", *headings[part]],
-                         [self.row(part, side) for side in self.sides],
-                         self.configuration(part))
+            where = self.configuration(part)
+            report.table(["side", *columns[part]],
+                         [(side.name, *self.samples.cells(
+                             where, side, *columns[part].values()))
+                          for side in self.sides], where)
         report.say()
         report.say("ratio: allocations or MB per second to the stock server's"
                    " in the same round, median (min..max) of"
                    f" {self.args.rounds} rounds")
-
-    def row(self, part, side):
-        where = self.configuration(part)
-        if part == "spinlock":
-            row = self.samples.row(WAITED, where, side)
-            return (side.name, f"{row['median']:.2f} ({row['min']:.2f}"
-                               f"..{row['max']:.2f})")
-        rate = self.rate(part, side)
-        scale = 1e6 if part == "allocate" else 1
-        cells = [side.name, report.fixed(rate["median"] / scale, 2),
-                 self.samples.median(FILL, where, side, 1),
-                 report.spread(rate)]
-        if part == "prewarm":
-            cells.append(self.samples.median(KEPT, where, side, 2))
-        return cells
-
-    def rate(self, part, side):
-        return self.samples.row(RATE if part == "allocate" else LOADED,
-                                self.configuration(part), side)
 
     def wanted(self):
         for part in self.args.part:
@@ -227,11 +212,12 @@ class Bench(runner.Bench):
                 if part == "spinlock":
                     yield from self.wanted_spinlock(side)
                 elif side.strategy is not None:
-                    ratio = self.rate(part, side)["ratio"]
+                    where = self.configuration(part)
+                    ratio = self.samples.row(RATE if part == "allocate"
+                                             else LOADED, where, side)["ratio"]
                     yield (ratio >= LEAST_RATIO,
-                           f"{side.name}, {self.configuration(part)}:"
-                           f" {ratio:.3f} of the stock server, at least"
-                           f" {LEAST_RATIO} wanted")
+                           f"{side.name}, {where}: {ratio:.3f} of the stock"
+                           f" server, at least {LEAST_RATIO} wanted")
 
     def wanted_spinlock(self, side):
         row = self.samples.row(WAITED, self.configuration("spinlock"), side)

@@ -223,15 +223,10 @@ class Bench(runner.Bench):
             self.rescan.show()
 
     def show_keys(self):
-        rows = []
-        for cell in self.cells:
-            where = configuration(*cell)
-            for side in self.sides:
-                found = [text for metric in (HITS, TABLE_HITS) for text in (
-                    self.samples.median(metric, where, side, 4),
-                    report.spread(self.samples.row(metric, where, side), 4))]
-                rows.append((where, side.name, *found,
-                             self.samples.median(PASSES, where, side, 1)))
+        rows = [(configuration(*cell), side.name, *self.samples.cells(
+            configuration(*cell), side, (HITS, 4), HITS, (TABLE_HITS, 4),
+            TABLE_HITS, (PASSES, 1)))
+            for cell in self.cells for side in self.sides]
         report.table(["pool, keys, clients", "side", "hits", "ratio to stock",
                       "table hits", "ratio to stock", "passes"], rows)
         report.say()

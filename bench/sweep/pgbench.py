@@ -157,11 +157,9 @@ class Bench(runner.Bench):
     def show(self):
         for scenario, clients in self.cells:
             where = configuration(scenario, clients)
-            rows = [(side.name, self.samples.median(TPS, where, side, 0),
-                     self.samples.median(LATENCY, where, side, 3),
-                     self.samples.median(READS, where, side, 3),
-                     report.spread(self.samples.row(TPS, where, side)))
-                    for side in self.sides]
+            rows = [(side.name, *self.samples.cells(
+                where, side, (TPS, 0), (LATENCY, 3), (READS, 3), TPS))
+                for side in self.sides]
             rounds = self.samples.row(TPS, where, self.sides[0])["rounds"]
             report.table(
                 ["side", "tps", "latency ms", "pages read", "tps ratio"], rows,

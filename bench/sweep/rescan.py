@@ -132,7 +132,7 @@ class Rescan:
         report.table(["pool, way, background writer", "side", "hits", "least",
                       "ratio to stock"],
                      [(where, side.name, f"{row['median']:.4f}",
-                       f"{row['min']:.4f}", report.spread(row, 4))
+                       f"{row['min']:.4f}", report.spread(row))
                       for where, side, row in self.found()])
         report.say()
         report.say("hits: of the second scan, of all blocks, median and"

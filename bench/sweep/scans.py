@@ -18,16 +18,13 @@ victim; the output says which."""
 import atexit
 import os
 import shutil
-import time
 from dataclasses import dataclass
 
-from bench.lib import cluster, load, pgbench, report, runner, sides, stats
+from bench.lib import cluster, pgbench, report, runner, sides, stats
 from bench.lib.session import quote
 
 RATE = "scans_per_second"
 READ = "read_percent"           # of the pages scanned, not found in the pool
-PERCENTILES = (5, 25, 50, 75, 95)       # of the scans in each second
-LEAST_SECONDS = 3               # of a sample, of which the first is left out
 DATABASE = "bench"
 NODES = 4
 ROWS_PER_MB = 128 * 8           # a row is an eighth of a page
@@ -58,10 +55,6 @@ class Cell:
                 f" {'ring' if self.ring else 'no ring'}")
 
 
-def percentile(percent):
-    return f"{RATE}_percentile_{percent}"
-
-
 class Bench(runner.Bench):
     rounds = 7, 2
     boxed = controlled = True
@@ -72,8 +65,7 @@ class Bench(runner.Bench):
         add("--scans", 40, 32, "of one sample, all clients together, but at"
             " least one each")
         add("--seconds", None, help="length of a sample, instead of a number of"
-            " scans; adds percentiles of the scans in each second",
-            least=LEAST_SECONDS, default="not used")
+            " scans", default="not used")
         add("--clients", (1, 4, 16, 32), (1, 16))
         add("--percent", (60, 75, 90, 110), (60, 110),
             "shared_buffers in percent of the data")
@@ -145,19 +137,6 @@ class Bench(runner.Bench):
                            here.dir / "scan.sql", "-c", cell.clients, "-j",
                            min(JOBS, cell.clients), *options).tps
 
-    def scan_for(self, side, cell, seconds):
-        """The rate over the whole time, and the scans in each second but the
-        first, in which clients connect."""
-        log = load.Log(self.clusters[side].dir / "load")
-        begin = time.time() + 1
-        rate = self.scan(side, cell, "-T", seconds, *log.options())
-        counts = [0] * (seconds - 1)
-        for end, _ in log.transactions():
-            if 0 <= end - begin < len(counts):
-                counts[int(end - begin)] += 1
-        log.remove()
-        return rate, sorted(counts)
-
     def blocks(self, side):
         """(read, read or hit) in the database, when all clients have ended: a
         client reports its blocks at its end."""
@@ -172,9 +151,8 @@ class Bench(runner.Bench):
         admin = self.clusters[side].sessions[0]
         sides.verify(side, admin, self.patched.version, capped=True)
         before = self.blocks(side)
-        seconds = []
         if self.args.seconds:
-            rate, seconds = self.scan_for(side, cell, self.args.seconds)
+            rate = self.scan(side, cell, "-T", self.args.seconds)
         else:
             rate = self.scan(side, cell, "-t",
                              max(1, -(-self.args.scans // cell.clients)))
@@ -182,9 +160,7 @@ class Bench(runner.Bench):
         sides.verify(side, admin, self.patched.version, capped=True)
         self.note(str(cell), side, round_, {
             RATE: rate,
-            READ: 100 * (after[0] - before[0]) / (after[1] - before[1]),
-            **{percentile(percent): stats.quantile(seconds, percent / 100)
-               for percent in PERCENTILES if seconds}})
+            READ: 100 * (after[0] - before[0]) / (after[1] - before[1])})
 
     def measure(self):
         for i, cell in enumerate(self.cells):
@@ -198,23 +174,14 @@ class Bench(runner.Bench):
                 self.clusters[side].stop()
 
     def show(self):
-        rows = []
-        for cell in self.cells:
-            for side in self.sides:
-                read = self.samples.row(READ, str(cell), side)
-                rows.append((cell, side.name,
-                             self.samples.median(RATE, str(cell), side, 2),
-                             report.spread(self.samples.row(RATE, str(cell),
-                                                            side)),
-                             f"{read['median']:.1f} ({read['min']:.1f}"
-                             f"..{read['max']:.1f})"))
+        rows = [(cell, side.name, *self.samples.cells(
+            str(cell), side, (RATE, 2), RATE, (READ, 1)))
+            for cell in self.cells for side in self.sides]
         report.table(["shared_buffers, clients", "side", "scans/s", "ratio",
                       "% read"], rows,
                      f"tables of {self.args.table_mb} MB, one per client,"
                      f" {self.samples.rounds()}; default io_method, io_workers"
                      " and synchronize_seqscans")
-        if self.args.seconds:
-            self.show_percentiles()
         report.say()
         report.say("ratio: scans per second to the stock server's in the same"
                    " round, median (min..max) of the rounds")
@@ -222,16 +189,6 @@ class Bench(runner.Bench):
         report.say("ring: the tables are larger than a quarter of the pool and"
                    " read through a ring of 256 kB, which asks the strategy"
                    " for few buffers")
-
-    def show_percentiles(self):
-        rows = [(cell, side.name, *(self.samples.median(
-            percentile(percent), str(cell), side, 0)
-            for percent in PERCENTILES))
-            for cell in self.cells for side in self.sides]
-        report.table(["shared_buffers, clients", "side",
-                      *(f"{percent} %" for percent in PERCENTILES)], rows,
-                     "percentiles of the scans in each second, median of the"
-                     " rounds")
 
     def wanted(self):
         lowest, where = min(

@@ -3,8 +3,6 @@
 import contextlib
 import io
 import random
-import re
-import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -110,27 +108,7 @@ class Box(unittest.TestCase):
 
 
 class Plot(unittest.TestCase):
-    def test_matplotlib_is_missing(self):
-        missing = {name: None for name in sys.modules
-                   if name.split(".")[0] == "matplotlib"}
-        with mock.patch.dict(sys.modules, {**missing, "matplotlib": None}):
-            self.assertRaisesRegex(BenchError, "python3-matplotlib", plot.need)
-
     def test_zero_on_a_logarithmic_axis(self):
         panel = plot.Lines("t", {"a": [(0, 1), (1, 2)]}, "x", "y")
         self.assertRaisesRegex(BenchError, "logarithmic", plot.write, "/x",
                                [panel])
-
-    def test_same_panels_make_the_same_files(self):
-        panels = [
-            plot.Ratios("r", [("a", 0.1, 0.05, 0.2, "x"), ("", 7, 5, 9, "y"),
-                              ("b", 1, None, None, "x")], log=True),
-            plot.Lines("l", {"x": [(1, 1, 0.9, 1.1), (9, 2, 1.5, 3)],
-                             "y": [(1, 2), (9, 1)]}, "x", "y", reference=1)]
-        with tempfile.TemporaryDirectory() as folder:
-            one, two = ([path.read_bytes() for path in plot.write(
-                Path(folder, name), panels, "all", quiet=("y",))]
-                for name in ("one", "two"))
-        self.assertEqual(one, two)
-        self.assertTrue(one[0].startswith(b"\x89PNG\r\n"))
-        self.assertIsNone(re.search(rb'id="p[0-9a-f]{10}"', one[1]))
