@@ -114,7 +114,8 @@ class Rescan:
                    "off" if self.bench.args.no_balance else "on"}
         for mb in self.sizes:
             for writer, settings in WRITERS.items():
-                self.bench.start_server(f"{mb}MB", **settings, **balance)
+                self.bench.start_server(f"{mb}MB", max_connections=100,
+                                        **settings, **balance)
                 for way in ("index", "tables"):
                     where = f"{mb} MB, {way}, {writer}"
                     self.cells.append(where)

@@ -46,12 +46,12 @@ sub run_suite
 }
 
 foreach my $wrong (
-	[ 'no time', qr/--minutes must be greater than zero/, '--minutes', '0' ],
+	[ 'a time box of 0', qr/--minutes must be greater than zero/, '--minutes', '0' ],
 	[ 'a factor too large', qr/--factor must be/, '--factor', '1000' ],
-	[ 'no number', qr/invalid float value/, '--factor', 'nan.' ],
-	[ 'a scenario that there is not', qr/invalid choice: 'nothing'/, '--only', 'nothing' ],
-	[ 'a box for the quick form', qr/--quick has no time box/, '--quick', '--minutes', '5' ],
-	[ 'a server that there is not', qr{/nowhere/bin/postgres is missing}, '--quick', '--stock', '/nowhere' ],
+	[ 'not a number', qr/invalid float value/, '--factor', 'nan.' ],
+	[ 'an unknown scenario', qr/invalid choice: 'nothing'/, '--only', 'nothing' ],
+	[ 'a time box with --quick', qr/--quick has no time box/, '--quick', '--minutes', '5' ],
+	[ 'a missing server', qr{/nowhere/bin/postgres is missing}, '--quick', '--stock', '/nowhere' ],
 	[ 'a folder that cannot be made', qr{cannot create /proc/nothing}, '--quick', '--out', '/proc/nothing' ])
 {
 	my ($what, $message, @args) = @$wrong;
@@ -93,8 +93,8 @@ SKIP:
 	like($said, qr/== copy: failed: .*broken.*== pins: done/s, 'the one after it runs') or diag($said);
 	my $report = slurp_file("$work/out/report.md");
 	like($report, qr/\*\*failed: .*broken\*\*/, 'the report says why');
-	like($report, qr/^\| again, random, 64 held \| [\d.]+ \| .* too few rounds/m, 'two rounds are no verdict');
-	like($report, qr/^\| pg_sweep \| commit/m, 'the report says on what');
+	like($report, qr/^\| again, random, 64 held \| [\d.]+ \| .* too few rounds/m, 'two rounds are too few for a verdict');
+	like($report, qr/^\| pg_sweep \| commit/m, 'the report names the commit');
 	is_deeply([ sort map { basename($_) } grep { -f } glob("$work/out/*") ],
 		[ 'copy.log', 'copy.txt', sort(map("pins.$_", qw(csv json log png svg txt))), 'report.md' ],
 		'files: all, and no others');
