@@ -26,6 +26,7 @@ from bench.suite.scenarios import SCENARIOS
 MINUTES = 120.0                 # for at least 6 rounds of each on two CPUs
 END_SECONDS = 120               # for a bench to end its servers
 SUFFIXES = (".json", ".csv", ".txt", ".log", ".png", ".svg")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOT_RUN, INTERRUPTED = "not run", "interrupted"
 
 
@@ -34,6 +35,9 @@ class Interrupted(Exception):
 
 
 def interrupt(signum, frame):
+    # a second signal must not interrupt the end of the bench
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
     raise Interrupted(signum)
 
 
@@ -152,7 +156,7 @@ class Bench(runner.Program):
 
     def run_all(self):
         """Returns the exit status of an interruption, or 0."""
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for signum in SIGNALS:
             signal.signal(signum, interrupt)
         try:
             for i, scenario in enumerate(self.chosen):
