@@ -69,7 +69,10 @@ GRANT EXECUTE ON FUNCTION pg_sweep_set_strategy(text) TO switcher;
 # A load of transactions that take as long as ab.delay says
 sub load
 {
-	return ('-f', write_script('delay.sql', "SELECT pg_sleep(current_setting('ab.delay')::float8) FROM one;\n"), '-c', 2);
+	my $script = write_script('delay.sql',
+		"SELECT pg_sleep(current_setting('ab.delay')::float8) FROM one;\n");
+
+	return ('-f' => $script, '-c' => 2);
 }
 
 # The installed program
@@ -77,7 +80,8 @@ sub command
 {
 	my ($self, @arguments) = @_;
 
-	return ($self->{node}->config_data('--bindir') . '/pg_sweep_ab', '--dbname' => $self->{node}->connstr('postgres'),
+	return ($self->{node}->config_data('--bindir') . '/pg_sweep_ab',
+		'--dbname' => $self->{node}->connstr('postgres'),
 		'--state-dir' => "$self->{folder}/state", '--out' => "$self->{folder}/out", @arguments);
 }
 
@@ -104,7 +108,8 @@ sub rows
 sub slices
 {
 	my ($self) = @_;
-	my ($header, @lines) = map { [ split /,/, $_, -1 ] } split /\n/, slurp_file("$self->{folder}/out/ab.csv");
+	my ($header, @lines) = map { [ split /,/, $_, -1 ] }
+	  split /\n/, slurp_file("$self->{folder}/out/ab.csv");
 
 	s/\r$// for map { @$_ } $header, @lines;
 	return map { my %row; @row{@$header} = @$_; \%row } @lines;
@@ -116,16 +121,21 @@ sub snapshot
 {
 	my ($self) = @_;
 	my $text = $self->{node}->safe_psql('postgres', q{
-SELECT state, strategy, configured, reason, batch_size_configured, lwlock_policy, lwlock_policy_configured, ring_eager_flush
+SELECT state, strategy, configured, reason, batch_size_configured, lwlock_policy,
+       lwlock_policy_configured, ring_eager_flush
   FROM pg_sweep_status;
 SELECT tranche, policy, own FROM pg_sweep_lwlock_policies ORDER BY 1;
-SELECT name, setting, unit, source, sourcefile, boot_val, reset_val, pending_restart FROM pg_settings
+SELECT name, setting, unit, source, sourcefile, boot_val, reset_val, pending_restart
+  FROM pg_settings
  WHERE name NOT IN ('application_name', 'client_min_messages') ORDER BY name;
 SELECT current_setting('ab.delay');
-SELECT datname, count(*) FROM pg_stat_activity WHERE application_name LIKE 'pg_sweep ab%' GROUP BY 1;
+SELECT datname, count(*) FROM pg_stat_activity
+ WHERE application_name LIKE 'pg_sweep ab%' GROUP BY 1;
 });
 
-	return $text . "\n" . join "\n", sort split /\n/, slurp_file($self->{node}->data_dir . '/postgresql.auto.conf');
+	my $auto = slurp_file($self->{node}->data_dir . '/postgresql.auto.conf');
+
+	return join "\n", $text, sort split /\n/, $auto;
 }
 
 # Notes of what is to be put back

@@ -47,14 +47,17 @@ sub run_unittests
 	  $name =~ /(^|\.)test_\w+$/
 	  ? ($name)
 	  : ('discover', '-s', $name =~ tr{.}{/}r, '-t', '.');
+	my @shell = ('sh', '-c', 'cd "$1" && shift && exec "$@" </dev/null 2>&1', 'sh', $root);
 	my @command = ('python3', '-B', '-m', 'unittest', @what, '-v', '-b');
 	local %ENV = (%ENV, PYTHONPATH => $root, LC_ALL => 'C.UTF-8', %{ $params{env} // {} });
 
-	open my $python, '-|', 'sh', '-c', 'cd "$1" && shift && exec "$@" </dev/null 2>&1', 'sh', $root, @command
+	open my $python, '-|', @shell, @command
 	  or BAIL_OUT("sh cannot be run: $!");
 	_report($name, $python);
 	return;
 }
+
+my $results = qr/ok|FAIL|ERROR|expected failure|unexpected success|skipped .*/;
 
 # unittest writes "NAME (MODULE.CLASS.NAME) ... ok". With a docstring, its first
 # line comes between the two, on a line of its own. Tracebacks follow at the end.
@@ -66,7 +69,7 @@ sub _report
 	while (my $line = <$python>)
 	{
 		$test = $2 if $line =~ /^\s*([\w.]+) \(([\w.]+)\)/;
-		if (!defined $ran && $line =~ /\.\.\. (ok|FAIL|ERROR|expected failure|unexpected success|skipped .*)$/)
+		if (!defined $ran && $line =~ /\.\.\. ($results)$/)
 		{
 			my $result = $1;
 
@@ -82,7 +85,8 @@ sub _report
 	}
 	close $python;
 	diag($rest) if $? != 0;
-	ok($? == 0 && $tests > 0 && defined $ran && $ran <= $tests, "unittest of $name: all of $tests tests have run and passed");
+	ok($? == 0 && $tests > 0 && defined $ran && $ran <= $tests,
+		"unittest of $name: all of $tests tests have run and passed");
 	return;
 }
 

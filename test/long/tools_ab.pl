@@ -35,7 +35,8 @@ sub chance_of_more
 
 # pgbench's tables of scale 40 have 600 MB.
 my $ab = AbTest->new(conf => "shared_buffers = 64MB\nfsync = off");
-$ab->{node}->command_ok([ 'pgbench', '-i', '-q', '-s', 40, $ab->{node}->connstr('postgres') ], 'pgbench -i');
+my @tables = (qw(pgbench -i -q -s 40), $ab->{node}->connstr('postgres'));
+$ab->{node}->command_ok(\@tables, 'pgbench -i');
 
 my $alarms = 0;
 for my $run (1 .. $runs)
