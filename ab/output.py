@@ -95,7 +95,7 @@ def table(rows, names, title):
                           number(other["median"], metric.digits),
                           ratio(other), other["verdict"] or "-"))
         console.table(["", names[0], name, "ratio [95 %]", "verdict"], cells,
-                     title)
+                      title)
         title = None
 
 
@@ -112,28 +112,28 @@ def headline(rows, names, blocks):
             console.say(f"{row['side']} to {names[0]}: no verdict, {why}")
             continue
         console.say(f"{row['side']} to {names[0]}: {row['verdict']} in"
-                   f" transactions/s: {100 * (row['ratio'] - 1):+.1f} %"
-                   f" ({100 * (row['ratio_low'] - 1):+.1f} .."
-                   f" {100 * (row['ratio_high'] - 1):+.1f} %, p ="
-                   f" {row['p_corrected']:.4f})")
+                    f" transactions/s: {100 * (row['ratio'] - 1):+.1f} %"
+                    f" ({100 * (row['ratio_low'] - 1):+.1f} .."
+                    f" {100 * (row['ratio_high'] - 1):+.1f} %, p ="
+                    f" {row['p_corrected']:.4f})")
         totals = row["ratio_of_totals"]
         if totals is None:
             console.say("  all transactions together: there were none under"
-                       f" {names[0]}")
+                        f" {names[0]}")
             continue
         unlike = (", BUT a few slices differ from the others: see ab.png"
                   if not row["ratio_low"] <= totals <= row["ratio_high"]
                   else "")
         console.say(f"  all transactions together: {100 * (totals - 1):+.1f} %"
-                   f"{unlike}")
+                    f"{unlike}")
 
 
 def explain():
     console.say(f"""\
-ratio: within a typical block (Hodges-Lehmann), with an interval of {CONFIDENCE:.0%} for
-each metric by itself. Verdicts on all but transactions/s are corrected for
-being many: an interval may leave out 1 with no difference shown.
--: not known.""")
+ratio: within a typical block (Hodges-Lehmann), with an interval of
+{CONFIDENCE:.0%} for each metric by itself. Verdicts on all but transactions/s
+are corrected for being many: an interval may leave out 1 with no difference
+shown. -: not known.""")
 
 
 def check_directory(directory):

@@ -151,8 +151,7 @@ class Server:
             if not self.tracks_waits:
                 raise UserError(f"{key}: the server lacks the core patch"
                                 " lwlock-wait-hooks")
-        if key.startswith(settings.TRANCHE):
-            tranche = key[len(settings.TRANCHE):]
+        if tranche := settings.tranche(key):
             if not self.session.rows(
                     "SELECT 1 FROM"
                     f" {self.session.sweep}pg_sweep_lwlock_policies"

@@ -1,8 +1,8 @@
 """Settings, which are what is compared: each has a name, and values by key.
 
     NAME: KEY=VALUE, KEY=VALUE, ...
-    batched, batch_size=8          a plain word is a strategy; the text names it
-    NAME:                          everything as it was found
+    batched, batch_size=8         a plain word is a strategy; the text names it
+    NAME:                         everything as it was found
 
 A setting without a key of another one leaves its value as it was found."""
 
@@ -34,7 +34,12 @@ class Setting:
 
 def is_parameter(key):
     """ALTER SYSTEM sets it, not a function of pg_sweep."""
-    return not (key in (STRATEGY, LWLOCK_POLICY) or key.startswith(TRANCHE))
+    return key not in (STRATEGY, LWLOCK_POLICY) and tranche(key) is None
+
+
+def tranche(key):
+    """Of the key lwlock_policy.TRANCHE; None for all other keys."""
+    return key[len(TRANCHE):] if key.startswith(TRANCHE) else None
 
 
 def parse(text):
@@ -92,10 +97,9 @@ def key_and_value(item, text):
     elif value == "":
         raise UserError(f"setting {text!r}: {key} has no value (an empty one"
                         " is '')")
-    if key.startswith(TRANCHE):
+    if tranche(key) is not None:
         # names of tranches are case-sensitive
-        tranche = key[len(TRANCHE):]
-        if not tranche:
+        if not tranche(key):
             raise UserError(f"setting {text!r}: which tranche?")
         return key, value
     key = key.lower()

@@ -36,8 +36,7 @@ def find(session, server, wanted):
             found["strategy"] = chosen_strategy(server.sweep)
         elif key == settings.LWLOCK_POLICY:
             found["lwlock_policy"] = server.sweep["lwlock_policy"]
-        elif key.startswith(settings.TRANCHE):
-            tranche = key[len(settings.TRANCHE):]
+        elif tranche := settings.tranche(key):
             found["tranches"][tranche] = own_policy(session, tranche)
         else:
             found["entries"][key] = entry(session, key)

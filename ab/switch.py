@@ -9,10 +9,6 @@ from ab.session import SqlError, quote
 class Interference(UserError):
     """Another session has changed what is compared."""
 
-    def __init__(self, message, key=None):
-        super().__init__(message)
-        self.key = key
-
 
 class Switcher:
     """Puts one setting after the other in force."""
@@ -80,8 +76,7 @@ class Switcher:
             if key == settings.LWLOCK_POLICY:
                 state.set_lwlock_policy(self.session, setting.values.get(
                     key, self.found["lwlock_policy"]))
-            elif key.startswith(settings.TRANCHE):
-                tranche = key[len(settings.TRANCHE):]
+            elif tranche := settings.tranche(key):
                 state.set_lwlock_policy(self.session, setting.values.get(
                     key, self.found["tranches"][tranche]), tranche)
             elif key == settings.STRATEGY:
@@ -108,7 +103,7 @@ class Switcher:
             # switched right after us, which is kept all the same
             self.leave_to_others("strategy")
             raise Interference(self._describe("strategy", strategy,
-                                         now["strategy"]), "strategy")
+                                              now["strategy"]))
         lasting = {key: value for key, value in now.items()
                    if key != "generation"}
         before = self.expected.setdefault(setting.name, lasting)
@@ -122,8 +117,7 @@ class Switcher:
         columns = {key: f"coalesce(current_setting({quote(key)}, true), '')"
                    for key in self.parameters}
         for key in self.keys:
-            if key.startswith(settings.TRANCHE):
-                tranche = key[len(settings.TRANCHE):]
+            if tranche := settings.tranche(key):
                 columns[key] = (
                     "(SELECT policy || CASE WHEN own THEN ' (own)' ELSE '' END"
                     f" FROM {self.session.sweep}pg_sweep_lwlock_policies"
@@ -147,7 +141,7 @@ class Switcher:
         for key, value in before.items():
             if now[key] != value:
                 self.leave_to_others(key)
-                raise Interference(self._describe(key, value, now[key]), key)
+                raise Interference(self._describe(key, value, now[key]))
 
     def leave_to_others(self, key):
         """What another session has chosen meanwhile will be put back."""
@@ -159,8 +153,7 @@ class Switcher:
             self.found["strategy"] = state.chosen_strategy(status)
         elif key == settings.LWLOCK_POLICY and self.found["lwlock_policy"]:
             self.found["lwlock_policy"] = status["lwlock_policy"]
-        elif key.startswith(settings.TRANCHE):
-            tranche = key[len(settings.TRANCHE):]
+        elif tranche := settings.tranche(key):
             self.found["tranches"][tranche] = state.own_policy(self.session,
                                                                tranche)
         else:
@@ -177,4 +170,3 @@ class Switcher:
             text = (f"strategy {row['strategy']} was set by {row['set_by']}"
                     f"{role} at {row['active_since']}")
         return text
-
