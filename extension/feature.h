@@ -73,8 +73,8 @@ typedef struct PgSweepFeature
 	/*
 	 * If another library has taken the feature's hook, what that library did,
 	 * for the message with which the server refuses to start; else NULL.
-	 * After a crash, the feature's own routine is in the hook already.
-	 * Called for all features before any shmem_init.  Must not ereport.
+	 * After a crash, the feature's own routine is in the hook already. Called
+	 * for all features before any shmem_init.  Must not ereport.
 	 */
 	const char *(*conflict) (void);
 
@@ -135,7 +135,7 @@ pgsweep_feature_works(const PgSweepFeature *feature)
 	FEATURE(lwlock) \
 	FEATURE(pins) \
 	FEATURE(ring) \
-	/* end of the list */
+								/* end of the list */
 
 #define PGSWEEP_DECLARE_FEATURE(name) extern const PgSweepFeature pgsweep_##name##_feature;
 PGSWEEP_FEATURES(PGSWEEP_DECLARE_FEATURE)

@@ -1,5 +1,5 @@
 --
--- pg_sweep: what belongs to it, who may use it, and what its views tell.
+-- pg_sweep: what belongs to it, privileges, and what the views show.
 --
 -- Runs against any server that has pg_sweep preloaded, with any settings and
 -- any other load, and leaves it with the strategy that it found.
@@ -11,7 +11,7 @@ SELECT pg_sweep_set_strategy('stock') AS original_again \gset
 SELECT :'original' = :'original_again' AS "returned what was active";
 
 --
--- What belongs to the extension, and who may use it. (Columns and parameters:
+-- What belongs to the extension, and privileges. (Columns and parameters:
 -- docs/reference.md, which a TAP test compares with the server.)
 --
 CREATE ROLE regress_sweep_user;
@@ -297,7 +297,7 @@ SELECT s.strategy, s.active, s.switches, s.allocations >= me.allocations AS allo
        s.looked_at >= 0 AS looked_at, s.usage_taken, s.pinned, s.lost_races, s.leases, s.leases_expired,
        s.buffers_expired, s.shared_atomics = s.looked_at + s.allocations AS shared_atomics
 FROM pg_sweep_strategies s, me WHERE s.strategy = 'stock';
--- nobody has allocated with the other one since the reset
+-- no process has allocated with the other one since the reset
 SELECT strategy, active, active_time, switches, allocations, failed, looked_at, usage_taken, pinned,
        lost_races, leases, shared_atomics
 FROM pg_sweep_strategies WHERE strategy = 'batched';

@@ -48,7 +48,7 @@ struct PgSweepRow;
 	POLICY(SPIN, spin) \
 	POLICY(LOCKLESS, lockless) \
 	POLICY(LOCKLESS_SPIN, lockless_spin) \
-	/* end of the list */
+								/* end of the list */
 
 /* Stored in shared memory */
 #define PGSWEEP_LWLOCK_POLICY_ID(id, name) PGSWEEP_LWLOCK_##id,

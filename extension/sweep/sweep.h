@@ -60,7 +60,7 @@ struct PgSweepRow;
 	STRATEGY(STOCK, stock) \
 	STRATEGY(BATCHED, batched) \
 	STRATEGY(PARTITIONED, partitioned) \
-	/* end of the list */
+								/* end of the list */
 
 /* The number is what shared memory holds */
 #define PGSWEEP_STRATEGY_ID(id, name) PGSWEEP_##id,
