@@ -5,7 +5,7 @@ SELECT measure_lwlock_pairs(1000);
 SELECT measure_lwlock_pairs(1000, 'shared');
 SELECT measure_lwlock_pairs(0, 'exclusive');
 
--- The hot one needs shared memory: t/001_hot.pl has the rest.
+-- The hot one needs shared memory: t/lwlock/measure.pl has the rest.
 SELECT * FROM measure_lwlock_hot(10);
 SELECT measure_lwlock_turns();
 

@@ -4,11 +4,16 @@
 use strict;
 use warnings FATAL => 'all';
 
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SweepTest;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
+require_modules($node, 'measure_pins');
 $node->init;
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_buffers = 512MB
