@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #define MOST_CPUS 4096
@@ -254,48 +253,6 @@ ping_pong(const int *cpus)
 	return middle_of(turns, TURN_CHUNKS);
 }
 
-/* ---- memory ---- */
-
-/* More than any last-level cache that a CPU of today may use alone. */
-#define CHASED_BYTES (INT64_C(256) << 20)
-#define WARM_STEPS 500000		/* the first steps are slower, by far on virtual machines */
-#define STEPS 2000000
-
-/*
- * CPU 0 of the list follows a chain of random lines through memory that is on
- * the node of CPU 1 of the list.  The next line is a linear congruence of this
- * one with the full period (Hull and Dobell: odd increment, multiplier 1 modulo
- * 4, a power of two of lines), so the chain never closes early.
- */
-static double
-memory_latency(const int *cpus)
-{
-	Line	   *lines = mmap(NULL, CHASED_BYTES, PROT_READ | PROT_WRITE,
-							 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t	count = CHASED_BYTES / sizeof(Line);
-	uint64_t	at = 1;
-	int64_t		spent;
-
-	if (lines == MAP_FAILED)
-		fail("mmap");
-	/* huge pages: the translation of addresses is not to be measured */
-	(void) madvise(lines, CHASED_BYTES, MADV_HUGEPAGE);
-	bind_to(cpus[1]);			/* the first CPU to touch it decides on the node */
-	for (uint64_t i = 0; i < count; i++)
-		lines[i].word = (i * 1664525 + 1013904223) % count;
-	bind_to(cpus[0]);
-	/* lines that are in a cache still are the last ones of that loop */
-	for (int i = 0; i < WARM_STEPS; i++)
-		at = lines[at].word;
-	spent = -now_ns();
-	for (int i = 0; i < STEPS; i++)
-		at = lines[at].word;
-	spent += now_ns();
-	if (at >= count)
-		fail("the chain is broken");
-	return spent * 1000.0 / STEPS;
-}
-
 /* ---- main ---- */
 
 static const struct
@@ -312,7 +269,6 @@ static const struct
 	{"cas_hit", swaps, 1},
 	{"pause", pauses, 1},
 	{"ping_pong", NULL, 0, ping_pong},
-	{"memory", NULL, 0, memory_latency},
 };
 
 int

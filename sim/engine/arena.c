@@ -106,7 +106,7 @@ sim_region_owner(void *start, size_t size, int fiber)
 
 /*
  * Pieces begin and end with lines of their own: what shares a line must be in
- * one piece.  Reading a page that nobody has written costs no memory.
+ * one piece.  Reading an unwritten page costs no memory.
  */
 void *
 sim_shared_alloc(const char *region, size_t size, size_t align, int home)

@@ -3,12 +3,11 @@
  * cache.c
  *	  What an access to a line of shared memory costs.
  *
- * A line has an owner, who may read and write it, or sharers, who may read it.
- * Everybody else has to ask for it.  Requests are served in the order in which
- * they come, so each knows at once when it will be served: a line keeps only
- * the state after the last request, and the CPUs that are to have it before
- * that remember when (their windows).  A transfer is thus one event, the end
- * of the wait.
+ * A line has an owner, which may read and write it, or sharers, which may read it.
+ * All other CPUs send a request.  Requests are served in their order, so the time
+ * of service is known at once: a line keeps only the state after the last request,
+ * and the CPUs that have it before that remember when (their windows).  A transfer
+ * is one event, the end of the wait.
  *
  * README.md says what is modelled, and why.
  *
@@ -202,7 +201,7 @@ request_exclusive(SimLine *line, int cpu)
 
 /*
  * Ask for the line to read it.  Readers that wait are served together: by the
- * nearest sharer, if all of them have it by then, else by who had it alone.
+ * nearest sharer, if all of them have it by then, else by the last owner.
  */
 static SimTime
 request_shared(SimLine *line, int cpu)
@@ -213,7 +212,7 @@ request_shared(SimLine *line, int cpu)
 	SimTime		latency;
 
 	if (line->owner == 0 && line->nsharers == 0)
-		return request_exclusive(line, cpu);	/* nobody has it: why share */
+		return request_exclusive(line, cpu);	/* so that a write after it is a hit */
 
 	if (line->owner != 0)
 	{
@@ -289,7 +288,7 @@ sim_fence(void)
 /*
  * The transfer begins at served, and the line is there from then on.  A store goes
  * to the store buffer while that lasts; but not before it begins, because its
- * value is in memory when the hook returns, and those who are served before must
+ * value is in memory when the hook returns, and CPUs that are served before must
  * not see it.  All else waits until the line is there.
  */
 static void

@@ -3,9 +3,8 @@
  * config.c
  *	  The keys of the configuration, and the machine.
  *
- * A line is "key value".  A key that nobody asks for, one that comes twice and
- * a value out of range end the run: a figure must not come from a setting that
- * was mistyped.
+ * A line is "key value".  An unknown key, one that comes twice and a value out of
+ * range end the run: a figure must not come from a mistyped setting.
  *
  *-------------------------------------------------------------------------
  */
@@ -165,35 +164,17 @@ typedef struct MachineKey
 #define KEY(kind, name) {"machine." #name, kind, offsetof(SimMachine, name)}
 
 static const MachineKey machine_keys[] = {
-	KEY(SHAPE, cores),
-	KEY(SHAPE, threads_per_core),
-	KEY(SHAPE, cores_per_group),
-	KEY(SHAPE, groups_per_node),
-	KEY(SHAPE, nodes_per_socket),
-	KEY(SHAPE, sockets),
-	KEY(LATENCY, latency_same_core),
-	KEY(LATENCY, latency_group),
-	KEY(LATENCY, latency_node),
-	KEY(LATENCY, latency_socket),
-	KEY(LATENCY, latency_other_socket),
-	KEY(LATENCY, memory_local),
-	KEY(LATENCY, memory_socket),
-	KEY(LATENCY, memory_other),
-	KEY(COST, load_hit),
-	KEY(COST, store_hit),
-	KEY(COST, rmw_hit),
-	KEY(COST, cas_hit),
-	KEY(COST, pause),
-	KEY(COST, keep_ps),
-	KEY(COST, instruction_ps),
-	KEY(COST, wakeup_ps),
-	KEY(COST, wake_call_ps),
-	KEY(COST, sleep_call_ps),
-	KEY(COST, switch_ps),
-	KEY(COST, timeslice_ps),
-	KEY(RATE, copy_bytes_per_s),
-	KEY(RATE, bandwidth_bytes_per_s),
-	KEY(RATE, llc_bytes),
+	KEY(SHAPE, cores), KEY(SHAPE, threads_per_core), KEY(SHAPE, cores_per_group),
+	KEY(SHAPE, groups_per_node), KEY(SHAPE, nodes_per_socket), KEY(SHAPE, sockets),
+	KEY(LATENCY, latency_same_core), KEY(LATENCY, latency_group),
+	KEY(LATENCY, latency_node), KEY(LATENCY, latency_socket),
+	KEY(LATENCY, latency_other_socket), KEY(LATENCY, memory_local),
+	KEY(LATENCY, memory_socket), KEY(LATENCY, memory_other), KEY(COST, load_hit),
+	KEY(COST, store_hit), KEY(COST, rmw_hit), KEY(COST, cas_hit), KEY(COST, pause),
+	KEY(COST, keep_ps), KEY(COST, instruction_ps), KEY(COST, wakeup_ps),
+	KEY(COST, wake_call_ps), KEY(COST, sleep_call_ps), KEY(COST, switch_ps),
+	KEY(COST, timeslice_ps), KEY(RATE, copy_bytes_per_s),
+	KEY(RATE, bandwidth_bytes_per_s), KEY(RATE, llc_bytes),
 };
 
 static SimMachine machine;

@@ -10,7 +10,7 @@
  * config.c		the keys of the configuration, and the machine
  * fiber.c		fibers: stacks, switches, the private variables of a process
  * cpus.c		the machine's CPUs, and which one a fiber gets
- * schedule.c	whose turn it is: event queue, time slices, sleepers
+ * schedule.c	order of the fibers: event queue, time slices, sleepers
  * arena.c		shared memory, its regions and lines
  * cache.c		what an access to a line costs
  * hooks.c		the calls that the compiler makes of accesses
@@ -68,7 +68,7 @@ typedef struct SimLine
 	SimTime		read_at;		/* the next reader */
 	uint16_t	owner;			/* CPU that has it for itself + 1; 0 = none */
 	uint16_t	nsharers;		/* CPUs that may read it, if there is no owner */
-	uint16_t	fiber;			/* SIM_OWNED_BY: fiber + 1; 0 = anybody's */
+	uint16_t	fiber;			/* SIM_OWNED_BY: fiber + 1; 0 = any fiber's */
 	uint8_t		region;
 	uint8_t		touched_by;		/* group that touched it last */
 	union
@@ -151,7 +151,7 @@ typedef struct SimFiber
 	SimTime		clock;
 	SimTime		drained_at;		/* when the last store has got its line, */
 	uint32_t	draining;		/* which is this one */
-	SimTime		slice_end;		/* SIM_NEVER while nobody waits for the CPU */
+	SimTime		slice_end;		/* SIM_NEVER while no fiber waits for the CPU */
 	int64_t		stall;			/* waited for lines so far */
 	uint64_t	random;
 	uint32_t	tenths;			/* of instructions not yet in clock */

@@ -46,9 +46,9 @@ static bool *private_written;
 
 /*
  * Large static variables (sim_large) are not exchanged at each switch, but piece
- * by piece when somebody else touches them.  Whose a piece is now, + 1; 0: it is
- * as it was at the start.  And what it was then, and what it is for others: for
- * each fiber that has lost one, all pieces, and which of them are in use.
+ * by piece when another fiber touches them.  large_owner is the fiber that has a
+ * piece now, + 1; 0: it is as at the start.  large_values has all pieces of each
+ * fiber that has lost one, and which of them are in use.
  */
 #define LARGE_PIECE	64
 static uint16_t *large_owner;
@@ -96,8 +96,8 @@ sim_private_written(const char *address)
 }
 
 /*
- * A new fiber's may differ from the first one's, because whoever spawns them has
- * changed something in between.
+ * A new fiber's variables may differ from the first one's: the code that spawns
+ * them may have changed something in between.
  */
 static void
 note_differences(const char *image)
@@ -143,8 +143,8 @@ large_value(int fiber, size_t piece, bool **known)
 }
 
 /*
- * Before an access.  While nobody has written it since the start, a piece is
- * everybody's.
+ * Before an access.  A piece that has not been written since the start is common
+ * to all.
  */
 void
 sim_large_touched(const char *address, bool write)
@@ -229,8 +229,8 @@ first_frame(char *stack)
 										  (to) ? (to)->sp : main_sp)
 
 /*
- * A stack with a page before it that nobody may touch, and the private variables
- * as they are now.
+ * A stack with a guard page before it, and the private variables as they are
+ * now.
  */
 void
 sim_fiber_create(SimFiber *fiber)
@@ -249,7 +249,7 @@ sim_fiber_create(SimFiber *fiber)
 }
 
 /*
- * NULL is main, whose private variables are kept, too.
+ * NULL is main, which has private variables, too.
  */
 void
 sim_fiber_switch(SimFiber *to)

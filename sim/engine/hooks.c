@@ -5,7 +5,7 @@
  *	  (-fsanitize=thread) and of each basic block (-fsanitize-coverage).
  *
  * An access to shared memory is played first, which may let others run; then
- * it is done, before anybody else runs.  So the value that it sees is that of
+ * it is done, before another fiber runs.  So the value that it sees is that of
  * the moment at which the line arrives.
  *
  * fetch-or and fetch-and are a load and a compare-and-swap loop, as x86 has no
@@ -60,6 +60,8 @@ access_line(const volatile void *address, SimAccess what)
 	if (unlikely(sim_me == NULL))
 		return;					/* while shared memory is made */
 	line = &sim_lines[offset >> SIM_LINE_SHIFT];
+	if (unlikely(line->region == 0))
+		sim_fail("fiber %d uses memory that was not allocated", sim_self());
 	settle();
 	switch (what)
 	{

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * schedule.c
- *	  Whose turn it is: event queue, time slices, sleepers.
+ *	  The order of the fibers: event queue, time slices, sleepers.
  *
  * A fiber runs until it comes to something that others can see or change, at a
- * time later than somebody else's next event; then it is the other's turn.  So
+ * time later than another fiber's next event; then that one runs.  So
  * all that can be seen happens in the order of time.
  *
  *-------------------------------------------------------------------------
@@ -190,7 +190,7 @@ leave_cpu(SimFiber *fiber)
 /* ---- turns ---- */
 
 /*
- * Somebody else's turn.  Timers that go off on the way wake their fibers.
+ * Another fiber's turn.  Timers that go off on the way wake their fibers.
  */
 static void
 run_next(void)
@@ -201,7 +201,7 @@ run_next(void)
 		SimTime		time;
 
 		if (nheap == 0)
-			sim_fail("all fibers sleep, and there is nobody to wake one");
+			sim_fail("all fibers sleep, and none can wake another");
 		fiber = fiber_of(heap[0]);
 		time = time_of(heap[0]);
 		if (--nheap > 0)
@@ -280,7 +280,7 @@ sim_fiber_ended(void)
 		sim_fiber_switch(NULL);
 	else
 		run_next();
-	abort();					/* nobody comes back */
+	abort();					/* not reached */
 }
 
 void
@@ -399,7 +399,7 @@ sim_copy(int node, int64_t bytes)
 	sim_me->clock = end;
 }
 
-/* ---- who ---- */
+/* ---- this fiber ---- */
 
 int
 sim_self(void)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sharers.c
- *	  Who shares a line: two CPUs in the line itself, more in a set.
+ *	  Sharers of a line: two CPUs in the line itself, more in a set.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sharers.h
- *	  Who shares a line, and how far away they are.
+ *	  Sharers of a line, and how far away they are.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@ typedef struct SharerSet
 {
 	uint64_t	bits[SET_WORDS];
 	uint32_t	next_free;
-	uint16_t	source;			/* the first sharer: who had it alone before */
+	uint16_t	source;			/* the first sharer, the last owner */
 } SharerSet;
 
 extern SharerSet *sim_sharer_sets;

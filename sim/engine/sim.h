@@ -111,7 +111,7 @@ extern void sim_region_owner(void *start, size_t size, int fiber);
 /* Starts fetching a line to write it, without waiting (prefetchw) */
 extern void sim_prefetch_for_write(const volatile void *address);
 
-/* ---- who and when ---- */
+/* ---- this fiber, and the time ---- */
 
 extern SimTime sim_now(void);	/* of this fiber */
 extern int	sim_self(void);		/* this fiber: 0, 1, ... in order of

@@ -13,7 +13,7 @@
 
 #include <time.h>
 
-#include "glue/sim_lwlock.h"
+#include "glue/glue.h"
 #include "lwlock/lwlock.h"
 #include "storage/pg_sema.h"
 #include "storage/proc.h"
@@ -21,6 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
+SIM_COMMON bool sim_have_procs = false;
 int64		sim_lwlock_sleeps = 0;	/* of this process: waits for an LWLock */
 
 /* the same for all */
@@ -50,6 +51,7 @@ sim_procs_setup(int n)
 										 SIM_INTERLEAVE);
 	struct PGSemaphoreData *semaphores = calloc(n, sizeof(semaphores[0]));
 
+	sim_have_procs = true;
 	if (semaphores == NULL)
 		sim_fail("no memory for %d semaphores", n);
 	proc_global.allProcs = procs;

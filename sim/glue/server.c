@@ -4,8 +4,6 @@
  *	  What stands in for the server around the strategies: its global variables,
  *	  its clock, its errors, its spinlocks and buffer headers.
  *
- * Weak are those that a file of the server which is played may bring along.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -13,8 +11,11 @@
 #include <stdarg.h>
 
 #include "common/pg_prng.h"
+#include "feature.h"
 #include "glue/glue.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgwriter.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/ipc.h"
@@ -23,43 +24,26 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-#define WEAK	__attribute__((weak))
-
 /* ---- of a process; each fiber has its own ---- */
 
 ProcNumber	MyProcNumber = INVALID_PROC_NUMBER;
-WEAK PGPROC *MyProc = NULL;
+PGPROC *MyProc = NULL;
 int			MyProcPid = 0;
-WEAK volatile uint32 InterruptHoldoffCount = 0;
-WEAK volatile uint32 CritSectionCount = 0;
+volatile uint32 InterruptHoldoffCount = 0;
+volatile uint32 CritSectionCount = 0;
 
 /* ---- constant after start ---- */
 
-SIM_COMMON WEAK bool IsUnderPostmaster = false;
+SIM_COMMON bool IsUnderPostmaster = false;
 SIM_COMMON int NBuffers = 0;
 SIM_COMMON int MaxBackends = 0;
 SIM_COMMON BufferDescPadded *BufferDescriptors = NULL;
 SIM_COMMON char *BufferBlocks = NULL;
-SIM_COMMON WEAK LWLockPadded *MainLWLockArray = NULL;
 
-static SIM_COMMON bool have_procs = false;
 static SIM_COMMON PGPROC no_proc;
 
-/* PGPROCs come with the locks that need them */
-#pragma weak sim_procs_setup
-#pragma weak sim_proc_attach
-extern void sim_procs_setup(int nprocs);
-extern void sim_proc_attach(void);
-
-void
-glue_procs_setup(int n)
-{
-	if (sim_procs_setup != NULL)
-	{
-		sim_procs_setup(n);
-		have_procs = true;
-	}
-}
+/* Process ids are this plus the number of the fiber */
+#define FIRST_PID	1000
 
 /*
  * Processes are numbered as fibers are.
@@ -68,9 +52,9 @@ void
 sim_process_begins(void)
 {
 	MyProcNumber = sim_self();
-	MyProcPid = GLUE_FIRST_PID + MyProcNumber;
-	MyProc = &no_proc;			/* somebody, for those that only ask that */
-	if (have_procs)
+	MyProcPid = FIRST_PID + MyProcNumber;
+	MyProc = &no_proc;			/* not NULL is all that is asked for */
+	if (sim_have_procs)
 		sim_proc_attach();
 }
 
@@ -180,7 +164,7 @@ TimestampDifferenceExceeds(TimestampTz start_time, TimestampTz stop_time, int ms
 	return stop_time - start_time >= msec * INT64CONST(1000);
 }
 
-WEAK void
+void
 pg_usleep(long microsec)
 {
 	sim_sleep(microsec * SIM_US);
@@ -188,15 +172,15 @@ pg_usleep(long microsec)
 
 /* ---- chance: the fiber's, whatever state is asked for ---- */
 
-WEAK pg_prng_state pg_global_prng_state;
+pg_prng_state pg_global_prng_state;
 
-WEAK double
+double
 pg_prng_double(pg_prng_state *state)
 {
 	return sim_random() / 4294967296.0;
 }
 
-WEAK uint32
+uint32
 pg_prng_uint32(pg_prng_state *state)
 {
 	return sim_random();
@@ -205,26 +189,7 @@ pg_prng_uint32(pg_prng_state *state)
 /* ---- spinlocks are s_lock.c's; this is what it reports ---- */
 
 static uint32 wait_event = 0;
-WEAK uint32 *my_wait_event_info = &wait_event;
-
-/* ---- LWLocks, unless lwlock.c is played: nobody waits for one ---- */
-
-WEAK bool
-LWLockAcquire(LWLock *lock, LWLockMode mode)
-{
-	return true;
-}
-
-WEAK void
-LWLockRelease(LWLock *lock)
-{
-}
-
-WEAK LWLockPadded *
-GetNamedLWLockTranche(const char *tranche_name)
-{
-	return sim_shared_alloc("locks", sizeof(LWLockPadded), PG_CACHE_LINE_SIZE, 0);
-}
+uint32 *my_wait_event_info = &wait_event;
 
 /* ---- shared memory ---- */
 
@@ -270,3 +235,16 @@ LockBufHdr(BufferDesc *desc)
 	finish_spin_delay(&delay);
 	return state | BM_LOCKED;
 }
+
+/* ---- what the played files refer to, and do not use here ---- */
+
+#define UNUSED(type, name, args) \
+	type name args { sim_fail("%s() was called", #name); }
+
+SIM_COMMON int bgwriter_lru_maxpages = 0;
+SIM_COMMON int BgWriterDelay = 200;
+SIM_COMMON double bgwriter_lru_multiplier = 2.0;
+SIM_COMMON PgStat_BgWriterStats PendingBgWriterStats;
+
+UNUSED(int, StrategySyncStart, (uint32 *complete_passes, uint32 *num_buf_alloc))
+UNUSED(void, pgsweep_apply_configuration, (void))

@@ -80,7 +80,7 @@ sim_pool_setup(void)
 	cycle_time = sim_config_int("bgwriter_ms", 0, 100000, 200) * SIM_MS;
 	MaxBackends = sim_backends() + OTHER_FIBERS;
 	make_buffers();
-	glue_procs_setup(MaxBackends + NUM_AUXILIARY_PROCS);
+	sim_procs_setup(MaxBackends + NUM_AUXILIARY_PROCS);
 	strategy->setup();
 }
 

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * alloc.c
- *	  Backends that allocate victims in a loop, and do nothing else: what
- *	  bench/alloc does in a real server (test/sweep/measure_sweep).
+ *	  Backends that allocate victims in a loop, as bench/alloc makes them do in a
+ *	  real server.
  *
  * load.usage		0 .. 5, default 0: usage count that each victim is given back
  *					with, and that all buffers have at the start
@@ -28,7 +28,7 @@ static SIM_COMMON SimTime start_at = 0;
  * process' slot, for which they stand in line.
  */
 #define LOOK_AGAIN	(100 * SIM_US)
-#define LATE		SIM_MS		/* for those who are asleep then */
+#define LATE		SIM_MS		/* for processes that are asleep then */
 
 static void
 wait_for_all(void)

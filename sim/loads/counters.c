@@ -5,7 +5,7 @@
  *	  own: the benchmark of Freund, "Lockless queue of waiters in LWLock",
  *	  pgsql-hackers 2022-11-04.
  *
- * backends			threads, one a CPU by "placement"
+ * backends			threads, one per CPU by "placement"
  * load.op			cmpxchg, lock_add, xadd
  * load.bits		32 or 64, default 64
  * load.shared		1: all have one counter; 0: each has a line of its own
@@ -21,7 +21,7 @@
 
 #define TURN			8		/* increments between two looks at the clock */
 #define ROUND			(200 * SIM_US)	/* after 50, it is what it would be for long */
-#define PAUSE			(100 * SIM_US)	/* between rounds, until nobody waits */
+#define PAUSE			(100 * SIM_US)	/* between rounds, until no thread waits */
 #define START_SPREAD	(4 * SIM_US)	/* of the threads, at the start of a round */
 
 typedef union Counter
@@ -72,9 +72,9 @@ static const struct
 };
 
 /*
- * As many rounds as in a run of some seconds, in which now and then a thread is
- * interrupted and comes back in another place: who waits for whom never changes
- * otherwise.  A round begins for each thread at a time of its own.
+ * Many rounds stand for a run of some seconds, in which an interrupted thread comes
+ * back in another place.  Without them the order of the queue would never change.
+ * Each thread begins a round at a time of its own.
  */
 static void
 thread(void *arg)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * lines.c
- *	  One operation, again and again: for tests of the machine model, whose
- *	  times can be worked out by hand.
+ *	  One operation, again and again: for tests of the machine model by times
+ *	  that can be worked out by hand.
  *
  * backends			fibers
  * load.op			load, store, xadd, cas (until it has succeeded), fetch_or,

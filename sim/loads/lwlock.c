@@ -18,11 +18,9 @@
  *					transactions (procarray)
  *	 load.acquisitions	1 .. 100 million, default 100,000: of all together, measured
  *	 load.warmup	0 .. 100 million, default a tenth of it: before that
- *	 load.spin_tries, load.handoff_ms: pg_sweep.lwlock_spin_tries,
- *					pg_sweep.lwlock_handoff_after
  *
- * Think times are spread evenly from nothing to twice their mean; nobody keeps
- * step with others for long.
+ * Think times are spread evenly from nothing to twice their mean, so processes do
+ * not keep step.
  *
  * Results: acquisitions, for each mode share0, share1, share2 (those that slept that
  * often on the semaphore, 2: or more), contended acquisitions and sleeps for each,
@@ -34,7 +32,6 @@
 #include "postgres.h"
 
 #include "glue/glue.h"
-#include "glue/sim_lwlock.h"
 #include "upstream/lwlock_v2.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
@@ -76,7 +73,7 @@ static int64 wanted;
 
 static SIM_COMMON ModeCounts counts[2];
 static SIM_COMMON int holders[2];	/* exclusive and shared, at this moment */
-static SIM_COMMON SimTime held_until[2];	/* by those who have released it */
+static SIM_COMMON SimTime held_until[2];	/* by processes that have released it */
 static SIM_COMMON SimTime *waits_since; /* of each process; 0: does not */
 static SIM_COMMON int64 acquired;
 static SIM_COMMON int64 transactions;
@@ -198,9 +195,8 @@ count_acquisition(LWLockMode mode, SimTime waited, int64 sleeps)
 }
 
 /*
- * A lock that two have at once is none.  Who has it may be ahead of others in the
- * simulator, if he touches nothing that is shared: what counts is the simulated
- * time.
+ * Two processes must not hold it at once.  A holder that touches nothing shared may
+ * be ahead of others in the simulator: simulated time counts.
  */
 static void
 note_holder(LWLockMode mode)
@@ -209,7 +205,7 @@ note_holder(LWLockMode mode)
 
 	if (holders[0] > 0 || now < held_until[0] ||
 		(mode == LW_EXCLUSIVE && (holders[1] > 0 || now < held_until[1])))
-		sim_fail("policy %s let somebody in to others that exclude him", way->name);
+		sim_fail("policy %s let a process in beside holders that exclude it", way->name);
 	holders[mode == LW_SHARED]++;
 }
 
@@ -259,8 +255,8 @@ want_hot(void)
 /* ---- transactions ---- */
 
 /*
- * The lock was taken: the first who comes here acquires it for all others who do
- * until it has it (restated from PostgreSQL's ProcArrayGroupClearXid()).
+ * The lock was taken: the first process here acquires it for all that come here
+ * until it has it, as PostgreSQL's ProcArrayGroupClearXid() does.
  */
 static void
 end_in_group(void)
@@ -318,9 +314,8 @@ end_in_group(void)
 
 /*
  * What a transaction of one INSERT does with ProcArrayLock: snapshots in shared
- * mode, then its end, exclusively.  That tries once, and if the lock is taken,
- * joins a group; so who acquires it exclusively has always just seen it
- * taken.
+ * mode, then its end, exclusively.  The end tries once, and if the lock is taken,
+ * joins a group.  So each exclusive acquisition follows a failed try.
  */
 static void
 transaction(void)
@@ -378,13 +373,7 @@ setup(void)
 	snapshots_percent = sim_config_int("load.snapshots_percent", 0, 1000, 200);
 	wanted = sim_config_int("load.acquisitions", 1, MAX_COUNT, 100000);
 	warmup = sim_config_int("load.warmup", 1, MAX_COUNT, Max(wanted / 10, 1));
-	pgsweep_lwlock_spin_tries = sim_config_int("load.spin_tries", 0, PGSWEEP_LWLOCK_MAX_TRIES,
-											   PGSWEEP_LWLOCK_TRIES);
-	pgsweep_lwlock_handoff_after = sim_config_int("load.handoff_ms", 0,
-												  PGSWEEP_LWLOCK_MAX_HANDOFF_MS,
-												  PGSWEEP_LWLOCK_HANDOFF_MS);
-
-	glue_procs_setup(backends);
+	sim_procs_setup(backends);
 	waits_since = calloc(backends, sizeof(waits_since[0]));
 	if (waits_since == NULL)
 		sim_fail("out of memory");
@@ -448,7 +437,7 @@ report_library(void)
 }
 
 /*
- * How long somebody has been waiting at the end: a lost wake-up shows here.
+ * The longest wait that has not ended: a lost wakeup shows here.
  */
 static void
 report_waiting(void)

@@ -4,15 +4,13 @@
  *	  Load "replay": one backend allocates from the state that a real server
  *	  was in, as the test module measure_sweep has recorded it.
  *
- * What it finds and what it touches is compared with what the server found and
- * touched (sim/server_trace).
+ * Its victims are compared with those that the server found (sim/run victims).
  *
  *	 load.state		file with the state (what measure_sweep_record() calls start)
  *	 load.victims	file to write the ids of the victims to, 4 bytes each
  *	 load.allocations	1 .. 1048576
  *	 load.usage		usage count that buffers are given back with, 0 .. 5; -1: as
  *					spread_usage() says
- *	 load.node		pg_sweep.numa_debug_node, default -1
  *
  * "buffers", "partitions" and the machine's nodes must be the server's; that is
  * checked.
@@ -28,7 +26,7 @@
 #define MAX_RECORDED	(1 << 20)
 #define USAGE_MIXED		(-1)
 
-/* as in test/sweep/measure_sweep/sweep_record.c */
+/* as in test/sweep/measure_sweep/record.c */
 typedef struct RecordHeader
 {
 	char		magic[8];
@@ -180,7 +178,7 @@ restore_sweep(void)
 }
 
 /*
- * As in test/sweep/measure_sweep/sweep_record.c.
+ * As in test/sweep/measure_sweep/record.c.
  */
 static inline uint32
 spread_usage(int64 i)

@@ -33,10 +33,11 @@ def parse(output):
     for line in output.splitlines():
         words = line.split()
         if words[0] == "region":
-            # a region's name is one word, counts follow in pairs
-            answer.regions[words[1]] = {
-                key: int(value) for key, value in zip(words[2::2],
-                                                      words[3::2])}
+            # a region's name may have spaces; counts follow in pairs
+            at = words.index("loads")
+            answer.regions[" ".join(words[1:at])] = {
+                key: int(value) for key, value in zip(words[at::2],
+                                                      words[at + 1::2])}
         elif words[0] == "result":
             answer.results[words[1]] = float(words[2])
         else:

@@ -31,7 +31,9 @@ ALONE = {"load_hit": "load_hit", "store_hit": "store_hit",
          "rmw_hit": "xadd_hit", "cas_hit": "cas_hit", "pause": "pause"}
 
 # Not measured: predictions of allocations hardly depend on them
-ASSUMED = {"wakeup_ps": 5_000_000, "wake_call_ps": 1_500_000,
+ASSUMED = {"memory_local": 100_000, "memory_socket": 120_000,
+           "memory_other": 180_000,
+           "wakeup_ps": 5_000_000, "wake_call_ps": 1_500_000,
            "sleep_call_ps": 300_000, "switch_ps": 1_300_000,
            "timeslice_ps": 3_000_000_000, "copy_bytes_per_s": 10_000_000_000,
            "bandwidth_bytes_per_s": 0}
@@ -80,12 +82,6 @@ class Calibration:
         for where, found in self.pairs.items():
             a, b = found[number % len(found)]
             yield f"ping_pong_{where}", "ping_pong", (a, b)
-        yield "memory_local", "memory", (here, here)
-        for where, key in ((topology.SOCKET, "memory_socket"),
-                           (topology.OTHER_SOCKET, "memory_other")):
-            if where in self.pairs:
-                some = self.pairs[where]
-                yield key, "memory", some[number % len(some)]
 
     def nearest(self):
         """The nearest distance between two cores; None with one core."""
@@ -112,12 +108,8 @@ class Calibration:
         found, note = topology.shape(self.cpus)
         values = {key: [number, "measured: lscpu"]
                   for key, number in found.items()}
-        for key in (*ALONE, "memory_local"):
+        for key in ALONE:
             values[key] = self.measured(key)
-        for key in ("memory_socket", "memory_other"):
-            values[key] = (self.measured(key) if key in self.samples else
-                           [values["memory_local"][0], "assumed: like"
-                            " memory_local, there is no other node"])
         values["instruction_ps"] = [
             max(1, round(values["load_hit"][0] * INSTRUCTION_TO_LOAD)),
             "derived: load_hit, in the ratio of Zen 4"]

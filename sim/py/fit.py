@@ -8,7 +8,7 @@ import json
 import math
 
 from bench.lib import report
-from bench.lib.paths import BENCH, BenchError
+from bench.lib.paths import BENCH
 
 from . import binary, published, scans
 
@@ -24,22 +24,8 @@ def fitted_cells(plan):
     return [(cell["clients"], cell["column"]) for cell in plan["cells"]]
 
 
-def check(plan):
-    known = dict(scans.cells())
-    cells = fitted_cells(plan)
-    if len(cells) > 4 or len(set(cells)) != len(cells):
-        raise BenchError("fit.json: at most 4 cells, each once")
-    for cell in cells:
-        if cell not in known:
-            raise BenchError(f"fit.json: there is no cell {cell}")
-    for number in plan["numbers"]:
-        if number["name"] not in START:
-            raise BenchError(f"fit.json: unknown number {number['name']!r}")
-
-
 class Fit:
     def __init__(self, simulator, machine, plan):
-        check(plan)
         self.simulator = simulator
         self.machine = machine
         self.plan = plan
@@ -101,7 +87,7 @@ class Fit:
 def fit(simulator, machine):
     """The fitted numbers. They are remembered while program, machine, table and
     plan are the same."""
-    plan = published.fit_plan()
+    plan = published.plan("fit")
     basis = binary.digest([simulator.identity, machine.config(), plan,
                            sorted(map(str, scans.cells())),
                            scans.config(machine, (8, "master"), START),

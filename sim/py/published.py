@@ -1,4 +1,4 @@
-"""What others have measured, as it is in published/."""
+"""Published measurements, as they are in published/."""
 
 import csv
 import json
@@ -21,8 +21,8 @@ def number(text):
 
 
 def read(name):
-    """The rows of a table, as objects; lines that begin with # say whose it
-    is."""
+    """The rows of a table, as objects. Lines that begin with # name the
+    source."""
     path = FOLDER / f"{name}.csv"
     try:
         lines = [line for line in path.read_text().splitlines()
@@ -33,9 +33,9 @@ def read(name):
             for row in csv.DictReader(lines)]
 
 
-def fit_plan():
-    """fit.json: which cells may be fitted, which numbers to them."""
-    path = FOLDER / "fit.json"
+def plan(name):
+    """What may be fitted: which figures, which numbers to them."""
+    path = FOLDER / f"{name}.json"
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ def show_progress(done, of):
 
 class Comparison:
     def __init__(self, simulator, quick):
-        self.here = machine.named(published.fit_plan()["machine"])
+        self.here = machine.named(published.plan("fit")["machine"])
         self.numbers, self.fitted = fit.fit(simulator, self.here)
         self.table = dict(scans.cells())
         self.cells = [cell for cell in self.table
@@ -45,25 +45,25 @@ class Comparison:
     def some(self, table):
         return {cell: table[cell] for cell in self.cells}
 
-    def tps_errors(self, who):
-        return baselines.errors(self.table, self.rivals[who], self.held_out)
+    def tps_errors(self, rival):
+        return baselines.errors(self.table, self.rivals[rival], self.held_out)
 
-    def ratio_errors(self, who):
+    def ratio_errors(self, rival):
         theirs = baselines.ratios(self.some(self.table))
-        ours = baselines.ratios(self.some(self.rivals[who]))
+        ours = baselines.ratios(self.some(self.rivals[rival]))
         return baselines.errors(theirs, ours, theirs)
 
-    def knees(self, who, knee=baselines.knee):
+    def knees(self, rival, knee=baselines.knee):
         """Clients at the knee, published and predicted, by column."""
         return {column: (knee(self.some(self.table), column),
-                         knee(self.some(self.rivals[who]), column))
+                         knee(self.some(self.rivals[rival]), column))
                 for column in scans.COLUMNS}
 
-    def knee_steps(self, who):
+    def knee_steps(self, rival):
         """How many steps of the table the worst knee is off."""
         steps = sorted({clients for clients, _ in self.cells})
         return max(abs(steps.index(a) - steps.index(b))
-                   for a, b in self.knees(who).values())
+                   for a, b in self.knees(rival).values())
 
     def bound_by_bandwidth(self):
         """Cells that are as fast as the fitted bandwidth lets them be."""
@@ -81,8 +81,8 @@ class Comparison:
             for column in scans.COLUMNS:
                 cell = clients, column
                 mark = "*" if cell in self.fitted else ""
-                errors = [rival[cell] / self.table[cell] - 1
-                          for rival in self.rivals.values()]
+                errors = [found[cell] / self.table[cell] - 1
+                          for found in self.rivals.values()]
                 row += [f"{self.table[cell]}{mark}",
                         f"{self.predicted[cell]:.1f}",
                         " / ".join(f"{100 * error:+.0f}" for error in errors)]
@@ -103,13 +103,13 @@ class Comparison:
 
     def show_summary(self):
         rows = []
-        for who in self.rivals:
-            tps, ratio = self.tps_errors(who), self.ratio_errors(who)
+        for rival in self.rivals:
+            tps, ratio = self.tps_errors(rival), self.ratio_errors(rival)
             knees = "; ".join(
                 ", ".join(f"{theirs}/{ours}" for theirs, ours
-                          in self.knees(who, knee).values())
+                          in self.knees(rival, knee).values())
                 for knee in (baselines.knee, baselines.knee_of_plateau))
-            rows.append((who, f"{100 * median(tps):.1f} / {100 * max(tps):.1f}",
+            rows.append((rival, f"{100 * median(tps):.1f} / {100 * max(tps):.1f}",
                          f"{100 * median(ratio):.1f} / {100 * max(ratio):.1f}",
                          knees))
         report.table(["", "tps, median / max %", "ratio, median / max %",

@@ -11,7 +11,7 @@ CELLS = ((64, "master"), (16, "numa"), (8, "numa_16"))
 
 class Fitted(unittest.TestCase):
     def test_what_fit_json_names(self):
-        plan = published.fit_plan()
+        plan = published.plan("fit")
         named = {(cell["clients"], cell["column"]) for cell in plan["cells"]}
         cells = tables.read("validation")["scans"]["cells"]
         self.assertEqual(named, {(clients, column) for clients, column, *_,
@@ -26,7 +26,7 @@ class Today(unittest.TestCase):
         kept = tables.read("validation")["scans"]
         values = {(clients, column): tps
                   for clients, column, _, tps, _ in kept["cells"]}
-        here = machine.named(published.fit_plan()["machine"])
+        here = machine.named(published.plan("fit")["machine"])
         for cell, tps in scans.simulate(built.simulator(), here, CELLS,
                                         kept["numbers"]).items():
             with self.subTest(cell):

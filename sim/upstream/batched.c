@@ -3,11 +3,11 @@
  * batched.c
  *	  The batched clock sweep of Mlodgenski and Burd, "Batched clock sweep to
  *	  reduce cross-socket atomic contention", pgsql-hackers 2026, as its first
- *	  message describes it, restated.
+ *	  message describes it.
  *
  * A backend takes consecutive buffers with one fetch-add on the hand, and keeps
- * them until they are used up.  All else is stock's: the allocations are still
- * counted one by one, in the hand's own line.
+ * them until they are used up.  All else is as in stock: each allocation is still
+ * counted, in the hand's own line.
  *
  * The message has batches of 64 on machines with more than one NUMA node, and
  * of 1, which is stock, on others; "batch" 0 does that.
@@ -34,7 +34,7 @@ setup(void)
 }
 
 /*
- * The hand is out of range: whoever gets the lock first puts it back.
+ * The hand is out of range: the first process with the lock puts it back.
  */
 static pg_noinline void
 count_pass(void)

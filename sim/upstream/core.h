@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * core.h
- *	  How PostgreSQL 18 finds a victim, restated: what its strategies have in
- *	  common.
+ *	  How PostgreSQL 18 finds a victim, written again: what its strategies have
+ *	  in common.
  *
- * freelist.c of the server, said again in our words, without what cannot happen
- * here: rings of access strategies, and a freelist with anything on it (it is
- * empty soon after the start, and only dropped tables fill it).  What is read
- * and written, and where it lies, is the same; a test compares both with a
+ * As freelist.c, without rings of access strategies and without a freelist (it is
+ * empty soon after the start, and only dropped tables fill it).  It reads and
+ * writes the same, in the same places.  "sim/run victims" compares it with a
  * running server.
  *
  *-------------------------------------------------------------------------
@@ -33,7 +32,7 @@ typedef struct UpstreamControl
 	int			last_free;
 	uint32		passes;
 	pg_atomic_uint32 allocations;
-	int			bgwriter;		/* who wants to be woken, or -1 */
+	int			bgwriter;		/* wants to be woken, or -1 */
 } UpstreamControl;
 
 StaticAssertDecl(sizeof(UpstreamControl) <= SIM_CACHE_LINE,
@@ -46,7 +45,7 @@ extern void upstream_bgwriter_cycle(void);
 extern void upstream_woken_bgwriter(void);
 
 /*
- * Before anybody looks for a buffer: does the background writer want to know?
+ * Before the search: does the background writer want to be woken?
  */
 static inline void
 upstream_wake_bgwriter(void)

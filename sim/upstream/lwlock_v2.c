@@ -2,7 +2,7 @@
  *
  * lwlock_v2.c
  *	  "Lockless queue of waiters in LWLock", second version (Borisov, Korotkov;
- *	  pgsql-hackers, November 2022), restated from what the thread says of it.
+ *	  pgsql-hackers, November 2022), written from what the thread says of it.
  *
  * What it has in common with the library's policy "lockless", and what not:
  *
@@ -11,14 +11,14 @@
  *	 to get the lock without sleeping ("the lockless queue patch seems to give
  *	 only one chance").  The library's comes after core's own attempt.
  * - Every release is a compare-and-swap ("now every lock release uses a
- *	 compare-exchange"), which claims the queue in the same step if there is
- *	 somebody to be woken; the queue is gone through after the lock is free (what
- *	 is new in the second version), by one process at a time.
- * - The newest are woken first ("I've been using LIFO wake queue"): one who wants it
- *	 exclusively, or all who share.  Who was woken in vain queues again as anybody
- *	 else; nobody is handed the lock.
+ *	 compare-exchange").  It claims the queue in the same step if a process has to
+ *	 be woken.  One process at a time goes through the queue, after the lock is
+ *	 free, which is new in the second version.
+ * - The newest are woken first ("I've been using LIFO wake queue"): one exclusive
+ *	 waiter, or all shared ones.  After a spurious wakeup, a process queues again
+ *	 like any other.  The lock is handed to no process.
  *
- * As in core, nobody is woken until who was woken last has tried again
+ * As in core, no process is woken until the last one that was woken has tried again
  * (RELEASE_OK); the thread does not say that this was changed.
  *
  *-------------------------------------------------------------------------

@@ -2,7 +2,7 @@
  *
  * partitioned.c
  *	  The partitioned clock sweep of Vondra, "Adding basic NUMA awareness",
- *	  pgsql-hackers 2025 to 2026, with adaptive balancing, restated.
+ *	  pgsql-hackers 2025 to 2026, with adaptive balancing.
  *
  * After a version of the series later than that of August 2025, which is the one
  * measured in the thread: without its partitioned freelists.  Headers are locked
@@ -109,7 +109,7 @@ home_partition(void)
 }
 
 /*
- * Whose turn it is; a process that has come to another home begins there.
+ * The partition whose turn it is; a process with a new home begins there.
  */
 static inline Sweep *
 choose(bool tick)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stock.c
- *	  The clock sweep of PostgreSQL 18, restated.
+ *	  The clock sweep of PostgreSQL 18.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +21,9 @@ upstream_setup(void)
 }
 
 /*
- * Whoever takes the hand to a multiple of NBuffers puts it back into the range
- * and counts the pass, both under the lock, so that a reader of both finds
- * them agree.  Others may move the hand on meanwhile: try again.
+ * The process that takes the hand to a multiple of NBuffers puts it back into the
+ * range and counts the pass, both under the lock: a reader of both finds that they
+ * agree.  Others may move the hand on meanwhile: try again.
  */
 static pg_noinline void
 count_pass(uint32 hand)

@@ -1,19 +1,21 @@
-# The contention simulator against published measurements (sim): a part of
-# `sim/run validate` that takes seconds; that machine files are checked, that
-# what may be fitted is what was named beforehand, that calibration works on one CPU
-# and on all, and that docs/scaling.md is what its data says.
+# The contention simulator's commands: machine files are checked, impossible
+# settings are refused, published latencies are met, and calibration works on one
+# CPU and on all. Validation and predictions are tested by unittest (sim/test).
 
 use strict;
 use warnings FATAL => 'all';
 
 use Cwd qw(abs_path);
 use File::Basename;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
 use IPC::Run qw(run);
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use UnittestTest;
 
-my $top = abs_path(dirname(__FILE__) . '/..');
+my $top = abs_path(dirname(__FILE__) . '/../..');
 my $pg_config = $ENV{PG_CONFIG} || 'pg_config';
 my $json = JSON::PP->new->canonical;
 
@@ -25,12 +27,13 @@ if ($pg_config !~ m{^\Q$top\E/build/} && !$ENV{SWEEP_SERVER_SOURCE})
 
 # The simulator, built for the servers that are tested
 my ($sim, $build_said) = ('', '');
-run([ 'python3', '-B', "$top/sim/py/build.py", '--patched=' . dirname(dirname($pg_config)) ], '>', \$sim, '2>', \$build_said)
+run([ "$top/sim/run", 'build', '--patched=' . dirname(dirname($pg_config)) ], '>', \$sim, '2>', \$build_said)
   or BAIL_OUT("the simulator cannot be built: $build_said");
 chomp $sim;
 my @program = ('--program', $sim);
 
 # Results and what is remembered of runs go to a folder of this test's.
+my $bench = $ENV{SWEEP_BENCH_DIR} // "$top/build/bench";
 local $ENV{SWEEP_BENCH_DIR} = abs_path($PostgreSQL::Test::Utils::tmp_check) . '/sim';
 
 # sim/run with arguments; returns (did it succeed, what it printed).
@@ -80,7 +83,7 @@ sub changed_machine
 
 # ---- machine files ----
 
-my $checked = succeeds('all machine files are right, and docs/scaling.md is what its data says', 'check');
+my $checked = succeeds('all machine files are right', 'check');
 like($checked, qr/^$_:/m, "there is a file of $_")
   foreach qw(hb176 r8i-metal-96xl m6i-metal c8i-metal-48xl gold5215 borisov32 epyc512 epyc1024);
 like($checked, qr/epyc1024: .* 1024 CPUs, 16 nodes/, 'shapes are told');
@@ -93,8 +96,7 @@ my @wrong = (
 	[ 'a number that is a text', sub { $_[0]{values}{cores}[0] = 'many' }, qr/'cores' must be/ ],
 	[ 'cores that do not fit', sub { $_[0]{values}{cores}[0] = 176 }, qr/'cores' is 176, but .* make 192/ ],
 	[ 'farther that is faster', sub { $_[0]{values}{latency_socket}[0] = 70000 }, qr/'latency_node' must not be larger/ ],
-	[ 'faster together than alone', sub { $_[0]{together_percent} = 50 }, qr/'together_percent' must be/ ],
-	[ 'lines that migrate now and then', sub { $_[0]{migratory} = 50 }, qr/'migratory' must be true or false/ ],
+	[ 'a base that is not there', sub { $_[0]{base} = 'cray' }, qr/there is no machine 'cray'/ ],
 	[ 'no source', sub { $_[0]{values}{pause}[1] = '' }, qr/the source of 'pause'/ ],
 	[ 'a source that is not listed', sub { $_[0]{values}{pause}[1] = 'intel: somewhere' }, qr/the source of 'pause'/ ]);
 foreach my $case (@wrong)
@@ -103,11 +105,8 @@ foreach my $case (@wrong)
 	fails($what, $why, 'check', changed_machine($change));
 }
 succeeds('a file that is right', 'check', changed_machine(sub { }));
-foreach my $command ('calibrate', 'own rounds')
-{
-	my ($done, undef, $said) = sim(@run, split(' ', $command), '--rounds', 0);
-	ok(!$done && $said =~ /rounds and jobs must be greater than zero$/, "$command: no rounds are refused");
-}
+my ($done, undef, $said) = sim(@run, 'calibrate', '--rounds', 0);
+ok(!$done && $said =~ /0 is not greater than zero$/, 'calibrate: no rounds are refused');
 fails('a machine that is not there', qr/there is no machine 'cray'; there are .*hb176/, 'check', 'cray');
 fails('a file that is not there', qr/cannot read .*none\.json/, 'check', './none.json');
 
@@ -143,62 +142,6 @@ foreach my $pair ([ 'm6i-metal', 'group', 1 ], [ 'm6i-metal', 'other_socket', 32
 	cmp_ok(abs($turn / $published - 1), '<=', 0.05, "$name, $distance: $turn ns, published $published");
 }
 
-# ---- what is fitted ----
-
-my $plan = $json->decode(slurp_file("$top/sim/published/fit.json"));
-my %named = map { ("$_->{clients} clients, $_->{column}" => 1) } @{ $plan->{cells} };
-my $committed = $json->decode(slurp_file("$top/docs/scaling/validation.json"));
-my %fitted =
-  map { ($_->{configuration} => 1) } grep { $_->{metric} eq 'scans_tps' && $_->{side} eq 'simulated, fitted' } @$committed;
-my @held_out = grep { $_->{metric} eq 'scans_tps' && $_->{side} eq 'simulated' } @$committed;
-
-is_deeply(\%fitted, \%named, 'what is fitted is what fit.json has named');
-cmp_ok(scalar keys %named, '<=', 4, 'no more than 4 cells are fitted');
-cmp_ok(scalar @{ $plan->{numbers} }, '<=', 4, 'no more than 4 numbers are fitted');
-is(@held_out + keys %named, 48, 'all cells of the table are predicted or named');
-
-# What was committed is what the simulator says today, within what a change of the
-# sources that are played may change without anybody wanting it.
-my $numbers = $json->decode(slurp_file("$top/docs/scaling/fitted.json"));
-my ($ok, $stdout, $stderr) =
-  sim('python3', '-B', "$top/sim/test/cells.py", $sim, $json->encode($numbers), '64 master', '16 numa', '8 numa_16');
-ok($ok, 'cells are simulated') or diag($stderr);
-my %today = $stdout =~ /^(.+): (\S+)$/mg;
-is(scalar keys %today, 3, 'three cells are simulated');
-foreach my $where (sort keys %today)
-{
-	my ($row) =
-	  grep { $_->{metric} eq 'scans_tps' && $_->{configuration} eq $where && $_->{side} =~ /^simulated/ } @$committed;
-	my $difference = abs($today{$where} / $row->{median} - 1);
-
-	cmp_ok($difference, '<=', 0.05, "$where: $today{$where} tps, docs/scaling has $row->{median}");
-}
-
-# ---- against published measurements ----
-
-my $result = succeeds('counters and pgbench are as published', 'validate', @program, '--quick', '--check', '--part', 'freund', '--part', 'pgbench');
-my @met = $result =~ /: met$/mg;
-is(scalar @met, 4, 'all four conditions were looked at');
-unlike($result, qr/NOT MET/, 'and are met');
-like($result, qr/^read-only, 512 .* 1\.00\d\d /m, 'what the hand cannot explain is reported');
-
-my $rows = $json->decode(slurp_file("$ENV{SWEEP_BENCH_DIR}/sim_part.json"));
-cmp_ok(scalar(grep { $_->{metric} eq 'operations_m_per_s' && $_->{side} eq 'simulated' } @$rows), '==', 12, 'all totals of atomics are in the result');
-
-# The same again is remembered, and the same.
-my $again = succeeds('the same again', 'validate', @program, '--quick', '--part', 'freund');
-like($again, qr/12 runs of the simulator, 12 of them remembered/, 'runs are remembered');
-is((split /\n\n/, $again)[0], (split /\n\n/, $result)[0], 'and the same is said');
-my $config = "$ENV{SWEEP_BENCH_DIR}/sim/cache";
-append_to_file($_, "broken\n") foreach glob("$config/*.txt");
-like(succeeds('afresh', 'validate', @program, '--quick', '--part', 'freund', '--fresh', '--check'),
-	qr/12 runs of the simulator, 0 of them remembered/, 'unless asked afresh');
-
-# ---- baselines ----
-
-($ok, $stdout, $stderr) = sim('python3', '-B', "$top/sim/test/baselines.py");
-ok($ok, 'baselines, errors, ratios and knees of a table worked out by hand') or diag($stdout . $stderr);
-
 # ---- calibration ----
 
 my $this = "$ENV{SWEEP_BENCH_DIR}/this.json";
@@ -206,37 +149,14 @@ succeeds('calibration', 'calibrate', '--rounds', '1', '--output', $this);
 succeeds('its file is a machine file', 'check', $this);
 my ($first) = `taskset -pc $$` =~ /: *(\d+)/;
 my $one = "$ENV{SWEEP_BENCH_DIR}/one.json";
-($ok, $stdout, $stderr) = sim('taskset', '-c', $first, @run, 'calibrate', '--rounds', '1', '--output', $one);
+my ($ok, $stdout, $stderr) = sim('taskset', '-c', $first, @run, 'calibrate', '--rounds', '1', '--output', $one);
 ok($ok, 'calibration on one CPU') or diag($stderr);
 like($stdout, qr/there is one CPU only/, 'says what could not be measured');
 succeeds('its file is a machine file, too', 'check', $one);
 fails('a folder that cannot be made', qr/cannot (write|create)/, 'calibrate', '--rounds', '1', '--output', '/proc/none/this.json');
 
-# ---- lines that migrate ----
+# ---- the rest is Python's ----
 
-# Where a load brings a line for writing, the hand's is fetched once for a load and
-# the addition after it, not twice.
-my %transfers;
-foreach my $migratory (0, 1)
-{
-	my $said = succeeds("migratory $migratory", 'run', @program, 'm6i-metal', 'load=alloc', 'strategy=stock', 'backends=2',
-		'allocations=20000', "migratory=$migratory");
-	my ($each) = $said =~ /^region hand .*\btransfers (\d+)/m;
-
-	$transfers{$migratory} = ($each // 0) / 20000;
-}
-cmp_ok($transfers{0}, '>', 1.5 * $transfers{1}, "transfers of the hand's line: $transfers{0}, and $transfers{1} if it migrates");
-cmp_ok($transfers{1}, '>', 0, 'which are some');
-
-# ---- own machine: predicted first, measured then ----
-
-($ok, $stdout, $stderr) = sim('python3', '-B', "$top/sim/test/own.py");
-ok($ok, 'rounds on a machine that is made up') or diag($stderr);
-while ($stdout =~ /^((?:not )?)ok - (.*)$/mg)
-{
-	ok($1 eq '', $2);
-}
-like($stdout, qr/^done$/m, 'to their end');
-fails('no server', qr{/none/bin/postgres is missing}, 'own', 'rounds', @program, '--stock', '/none');
+run_unittests('sim.test', env => { SWEEP_BENCH_DIR => $bench });
 
 done_testing();
