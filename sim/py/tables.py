@@ -10,6 +10,7 @@ from bench.lib.paths import ROOT, BenchError
 
 RESULTS = ROOT / "sim" / "results"
 DRAWN = ("stock", "upstream batched, 64", "batched, 64", "batched, 256")
+COLOURS = 64                    # of a PNG
 PICTURES = {"two_sockets": ("m6i-metal", "r8i-metal-96xl"),
             "one_socket_four_nodes": ("c8i-metal-48xl", "hb176"),
             "hypothetical": ("epyc512", "epyc1024")}
@@ -108,12 +109,18 @@ def panel(found):
 
 
 def draw(folder):
-    """Returns the files that were written."""
+    """Returns the files that were written: PNG, with few colours."""
+    from PIL import Image       # matplotlib needs it, too
     by_name = {found["machine"]: found
                for found in read("predictions")["machines"]}
     for name, machines in PICTURES.items():
-        yield from plot.write(
-            folder / name, [panel(by_name[machine]) for machine in machines],
-            names=(*DRAWN, "partitioned, fewest", "partitioned, most"))
-
-
+        panels = [panel(by_name[machine]) for machine in machines]
+        for path in plot.write(folder / name, panels,
+                               names=(*DRAWN, "partitioned, fewest",
+                                      "partitioned, most")):
+            if path.suffix == ".png":
+                Image.open(path).convert("RGB").quantize(COLOURS).save(
+                    path, optimize=True)
+                yield path
+            else:
+                path.unlink()
