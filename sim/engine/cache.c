@@ -16,7 +16,6 @@
 #include <stdlib.h>
 
 #include "engine.h"
-#include "sharers.h"
 
 static SimMachine machine;
 static SimTime hit_cost[4];

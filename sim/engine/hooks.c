@@ -168,7 +168,6 @@ u##bits __tsan_atomic##bits##_fetch_add(volatile u##bits *p, u##bits v, int orde
 u##bits __tsan_atomic##bits##_fetch_sub(volatile u##bits *p, u##bits v, int order); \
 u##bits __tsan_atomic##bits##_fetch_or(volatile u##bits *p, u##bits v, int order); \
 u##bits __tsan_atomic##bits##_fetch_and(volatile u##bits *p, u##bits v, int order); \
-u##bits __tsan_atomic##bits##_fetch_xor(volatile u##bits *p, u##bits v, int order); \
 int		__tsan_atomic##bits##_compare_exchange_strong(volatile u##bits *p, u##bits *expected, \
 													  u##bits v, int order, int failed); \
 int		__tsan_atomic##bits##_compare_exchange_weak(volatile u##bits *p, u##bits *expected, \
@@ -238,8 +237,7 @@ __tsan_atomic##bits##_compare_exchange_weak(volatile u##bits *p, u##bits *expect
 	return __tsan_atomic##bits##_compare_exchange_strong(p, expected, v, order, failed); \
 } \
 FETCH(bits, or, |) \
-FETCH(bits, and, &) \
-FETCH(bits, xor, ^)
+FETCH(bits, and, &)
 
 #define FETCH(bits, name, op) \
 u##bits \
@@ -252,7 +250,6 @@ __tsan_atomic##bits##_fetch_##name(volatile u##bits *p, u##bits v, int order) \
 }
 
 ATOMIC(8)
-ATOMIC(16)
 ATOMIC(32)
 ATOMIC(64)
 

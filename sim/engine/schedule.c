@@ -413,12 +413,6 @@ sim_cpu(void)
 	return sim_me ? sim_me->cpu - 1 : 0;
 }
 
-int
-sim_fibers(void)
-{
-	return sim_nfibers;
-}
-
 uint32_t
 sim_random(void)
 {

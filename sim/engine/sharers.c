@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sharers.h"
+#include "engine.h"
 
 SharerSet  *sim_sharer_sets;
 static uint32_t nsets;

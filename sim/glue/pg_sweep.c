@@ -208,7 +208,6 @@ report_partitions(void)
 		sum += allocations;
 		most = Max(most, allocations);
 	}
-	sim_result("partitions", PgSweepPool->num_partitions);
 	sim_result("local_percent", sum ? 100.0 * local / sum : 0);
 	sim_result("busiest_partition", sum ? (double) most * PgSweepPool->num_partitions / sum : 0);
 }

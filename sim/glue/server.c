@@ -27,7 +27,7 @@
 /* ---- of a process; each fiber has its own ---- */
 
 ProcNumber	MyProcNumber = INVALID_PROC_NUMBER;
-PGPROC *MyProc = NULL;
+PGPROC	   *MyProc = NULL;
 int			MyProcPid = 0;
 volatile uint32 InterruptHoldoffCount = 0;
 volatile uint32 CritSectionCount = 0;
@@ -62,6 +62,9 @@ sim_process_begins(void)
 
 static SIM_COMMON char message[256];
 
+/* The server has its own, for formats that are not used here */
+#undef vsnprintf
+
 bool
 errstart(int elevel, const char *domain)
 {
@@ -74,43 +77,14 @@ errstart_cold(int elevel, const char *domain)
 	return errstart(elevel, domain);
 }
 
-#define FORMAT_MESSAGE(fmt) \
-	do { \
-		va_list	args; \
-		va_start(args, fmt); \
-		vsnprintf(message, sizeof(message), fmt, args); \
-		va_end(args); \
-	} while (0)
-
 int
 errmsg_internal(const char *fmt,...)
 {
-	FORMAT_MESSAGE(fmt);
-	return 0;
-}
+	va_list		args;
 
-int
-errmsg(const char *fmt,...)
-{
-	FORMAT_MESSAGE(fmt);
-	return 0;
-}
-
-int
-errdetail(const char *fmt,...)
-{
-	return 0;
-}
-
-int
-errhint(const char *fmt,...)
-{
-	return 0;
-}
-
-int
-errcode(int sqlerrcode)
-{
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
 	return 0;
 }
 
@@ -124,15 +98,6 @@ void
 ExceptionalCondition(const char *condition, const char *filename, int lineno)
 {
 	sim_fail("fiber %d: assertion \"%s\" failed (%s:%d)", sim_self(), condition, filename, lineno);
-}
-
-/* The server has its own, for formats that we do not use */
-#undef vsnprintf
-
-int
-pg_vsnprintf(char *str, size_t count, const char *fmt, va_list args)
-{
-	return vsnprintf(str, count, fmt, args);
 }
 
 int
@@ -178,12 +143,6 @@ double
 pg_prng_double(pg_prng_state *state)
 {
 	return sim_random() / 4294967296.0;
-}
-
-uint32
-pg_prng_uint32(pg_prng_state *state)
-{
-	return sim_random();
 }
 
 /* ---- spinlocks are s_lock.c's; this is what it reports ---- */

@@ -13,11 +13,9 @@
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
 
-extern const SimStrategy sim_strategy_stock;
-extern const SimStrategy sim_strategy_upstream_batched;
-extern const SimStrategy sim_strategy_batched;
-extern const SimStrategy sim_strategy_partitioned;
-extern const SimStrategy sim_strategy_upstream_partitioned;
+extern const SimStrategy sim_strategy_stock, sim_strategy_batched,
+			sim_strategy_partitioned, sim_strategy_upstream_batched,
+			sim_strategy_upstream_partitioned;
 
 const SimStrategy *const sim_strategies[] = {
 	&sim_strategy_stock,

@@ -11,7 +11,7 @@
  * load.shared		1: all have one counter; 0: each has a line of its own
  * load.ms			1 .. 10000, default 16: time that is measured, ms, 5 rounds in each
  *
- * Results: ops_per_s of all together, ops_per_s_per_thread.
+ * Results: ops_per_s of all together.
  *
  *-------------------------------------------------------------------------
  */
@@ -123,10 +123,7 @@ setup(void)
 static void
 report(void)
 {
-	double		per_s = (double) operations * SIM_S / (rounds * ROUND);
-
-	sim_result("ops_per_s", per_s);
-	sim_result("ops_per_s_per_thread", per_s / sim_fibers());
+	sim_result("ops_per_s", (double) operations * SIM_S / (rounds * ROUND));
 }
 
 const SimLoad sim_load_counters = {"counters", setup, report};

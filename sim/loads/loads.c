@@ -7,12 +7,8 @@
  */
 #include "engine/sim.h"
 
-extern const SimLoad sim_load_alloc;
-extern const SimLoad sim_load_counters;
-extern const SimLoad sim_load_lines;
-extern const SimLoad sim_load_lwlock;
-extern const SimLoad sim_load_replay;
-extern const SimLoad sim_load_scans;
+extern const SimLoad sim_load_alloc, sim_load_counters, sim_load_lines,
+			sim_load_lwlock, sim_load_replay, sim_load_scans;
 
 const SimLoad *const sim_loads[] = {
 	&sim_load_alloc,

@@ -25,7 +25,7 @@
  * Results: acquisitions, for each mode share0, share1, share2 (those that slept that
  * often on the semaphore, 2: or more), contended acquisitions and sleeps for each,
  * mean and longest wait; the longest of those that had not ended;
- * conditional_failed; group_members (procarray).
+ * group_members (procarray).
  *
  *-------------------------------------------------------------------------
  */
@@ -84,65 +84,33 @@ static SIM_COMMON SimTime ended;
 
 /* ---- ways to acquire ---- */
 
-static void
-core_acquire(LWLockMode mode)
-{
-	LWLockAcquire(lock, mode);
-}
-
-static bool
-core_conditional(LWLockMode mode)
-{
-	return LWLockConditionalAcquire(lock, mode);
-}
-
-static void
-core_release(LWLockMode mode)
-{
-	LWLockRelease(lock);
-}
-
 /* as the patched one's: a lock is opaque here, and as large */
 extern bool unpatched_LWLockAcquire(LWLock *lock, LWLockMode mode);
 extern bool unpatched_LWLockConditionalAcquire(LWLock *lock, LWLockMode mode);
 extern void unpatched_LWLockRelease(LWLock *lock);
 extern void unpatched_LWLockInitialize(LWLock *lock, int tranche_id);
 
-static void
-unpatched_acquire(LWLockMode mode)
-{
-	unpatched_LWLockAcquire(unpatched_lock, mode);
+#define WAY(name, its_lock, acquire, conditional, release) \
+static void \
+name##_acquire(LWLockMode mode) \
+{ \
+	acquire(its_lock, mode); \
+} \
+static bool \
+name##_conditional(LWLockMode mode) \
+{ \
+	return conditional(its_lock, mode); \
+} \
+static void \
+name##_release(LWLockMode mode) \
+{ \
+	release; \
 }
 
-static bool
-unpatched_conditional(LWLockMode mode)
-{
-	return unpatched_LWLockConditionalAcquire(unpatched_lock, mode);
-}
-
-static void
-unpatched_release(LWLockMode mode)
-{
-	unpatched_LWLockRelease(unpatched_lock);
-}
-
-static void
-their_acquire(LWLockMode mode)
-{
-	v2_acquire(v2_lock, mode);
-}
-
-static bool
-their_conditional(LWLockMode mode)
-{
-	return v2_conditional_acquire(v2_lock, mode);
-}
-
-static void
-their_release(LWLockMode mode)
-{
-	v2_release(v2_lock, mode);
-}
+WAY(core, lock, LWLockAcquire, LWLockConditionalAcquire, LWLockRelease(lock))
+WAY(unpatched, unpatched_lock, unpatched_LWLockAcquire, unpatched_LWLockConditionalAcquire,
+	unpatched_LWLockRelease(unpatched_lock))
+WAY(their, v2_lock, v2_acquire, v2_conditional_acquire, v2_release(v2_lock, mode))
 
 #define CORE(name, policy) {name, policy, core_acquire, core_conditional, core_release}
 
@@ -389,26 +357,28 @@ setup(void)
 }
 
 static void
-report_mode(const char *mode, const ModeCounts *of)
+mode_result(const char *mode, const char *what, double value)
 {
 	char		key[64];
+
+	snprintf(key, sizeof(key), "%s.%s", mode, what);
+	sim_result(key, value);
+}
+
+static void
+report_mode(const char *mode, const ModeCounts *of)
+{
 	int64		all = of->slept[0] + of->slept[1] + of->slept[2];
 
 	if (all == 0)
 		return;
-	for (int i = 0; i <= MAX_SLEEPS; i++)
-	{
-		snprintf(key, sizeof(key), "%s.share%d", mode, i);
-		sim_result(strdup(key), (double) of->slept[i] / all);
-	}
-	snprintf(key, sizeof(key), "%s.acquisitions", mode);
-	sim_result(strdup(key), all);
-	snprintf(key, sizeof(key), "%s.sleeps", mode);
-	sim_result(strdup(key), of->sleeps);
-	snprintf(key, sizeof(key), "%s.mean_wait_ns", mode);
-	sim_result(strdup(key), (double) of->wait / all / SIM_NS);
-	snprintf(key, sizeof(key), "%s.longest_wait_ns", mode);
-	sim_result(strdup(key), (double) of->longest / SIM_NS);
+	mode_result(mode, "share0", (double) of->slept[0] / all);
+	mode_result(mode, "share1", (double) of->slept[1] / all);
+	mode_result(mode, "share2", (double) of->slept[2] / all);
+	mode_result(mode, "acquisitions", all);
+	mode_result(mode, "sleeps", of->sleeps);
+	mode_result(mode, "mean_wait_ns", (double) of->wait / all / SIM_NS);
+	mode_result(mode, "longest_wait_ns", (double) of->longest / SIM_NS);
 }
 
 /*
@@ -419,7 +389,6 @@ report_library(void)
 {
 	uint64		contended = 0;
 	uint64		slept = 0;
-	uint64		vain = 0;
 
 	for (int i = 0; i < sim_backends(); i++)
 		for (int mode = LW_EXCLUSIVE; mode <= LW_SHARED; mode++)
@@ -428,11 +397,8 @@ report_library(void)
 
 			contended += of.contended;
 			slept += of.slept;
-			vain += of.vain;
 		}
 	sim_result("library.contended", contended);
-	sim_result("library.slept", slept);
-	sim_result("library.spurious_wakeups", vain);
 	sim_result("library.sleeps_per_contended", contended ? (double) slept / contended : 0);
 }
 
@@ -460,7 +426,6 @@ report(void)
 	if (transactions > 0)
 	{
 		sim_result("transactions_per_s", transactions / ((double) (ended - began) / SIM_S));
-		sim_result("conditional_failed", (double) conditional_failed / transactions);
 		sim_result("group_members", (double) group_members / transactions);
 	}
 	if (way->policy >= 0)

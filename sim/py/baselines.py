@@ -1,10 +1,8 @@
-"""What says as much as a simulation with less: predictions to compare with.
+"""Simpler predictions, to compare the simulation with.
 
-- constant: per column, the median of the column itself (so it has seen all of
-  it, which the simulation has not).
+- constant: the median of the column, which the simulation has not seen.
 - roofline: tps = min(slope x clients, ceiling of the column); the slope from
-  one fitted cell, the ceilings from the others: as many cells as the simulation
-  was fitted to."""
+  one fitted cell, the ceilings from the others."""
 
 from statistics import median
 
@@ -43,8 +41,7 @@ def line_of(table, column):
 
 
 def knee(table, column, share=0.9):
-    """The fewest clients with so large a share of the column's largest: the
-    definition that was there before the first comparison."""
+    """The fewest clients with this share of the column's largest."""
     line = line_of(table, column)
     most = max(value for _, value in line)
     return next(clients for clients, value in line if value >= share * most)

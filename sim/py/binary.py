@@ -1,5 +1,5 @@
-"""Runs the simulator, and remembers what it said: the same program and the same
-configuration give the same answer, so it is asked once."""
+"""Runs the simulator, and remembers its answers: the same program and the same
+configuration give the same one."""
 
 import hashlib
 import json
@@ -90,20 +90,13 @@ class Simulator:
             raise BenchError(f"{what}\nwith the configuration\n{text}")
         return done.stdout
 
-    def run_all(self, configs, progress=None):
+    def run_all(self, configs, progress=lambda done, of: None):
         """Many runs, as many at once as jobs say; answers in their order."""
         answers = []
         with ThreadPoolExecutor(self.jobs) as pool:
-            waiting = [pool.submit(self.run, config) for config in configs]
-            try:
-                for i, one in enumerate(waiting):
-                    answers.append(one.result())
-                    if progress:
-                        progress(i + 1, len(waiting))
-            except BaseException:
-                for one in waiting:
-                    one.cancel()
-                raise
+            for answer in pool.map(self.run, configs):
+                answers.append(answer)
+                progress(len(answers), len(configs))
         return answers
 
 

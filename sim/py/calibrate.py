@@ -105,9 +105,8 @@ class Calibration:
                 f" {min(values):.0f}..{max(values):.0f}"]
 
     def values(self):
-        found, note = topology.shape(self.cpus)
-        values = {key: [number, "measured: lscpu"]
-                  for key, number in found.items()}
+        values = {key: [number, "measured: lscpu"] for key, number
+                  in topology.shape(self.cpus).items()}
         for key in ALONE:
             values[key] = self.measured(key)
         values["instruction_ps"] = [
@@ -119,7 +118,7 @@ class Calibration:
         values["keep_ps"] = self.keep()
         self.latencies(values)
         order(values)
-        return {key: values[key] for key in machine.KEYS}, note
+        return {key: values[key] for key in machine.KEYS}
 
     def keep(self):
         """Bands of predictions have half of it and twice."""
@@ -180,13 +179,9 @@ def order(values):
 
 
 def cpu_model():
-    try:
-        with open("/proc/cpuinfo") as cpuinfo:
-            for line in cpuinfo:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
+    for line in topology.lscpu():
+        if line.startswith("Model name:"):
+            return line.split(":", 1)[1].strip()
     return platform.machine()
 
 
@@ -199,9 +194,7 @@ def calibrate(output, rounds):
     here = Calibration()
     here.build()
     here.measure(rounds)
-    values, note = here.values()
     found = {"name": "this", "title": f"{len(here.cpus)} x {cpu_model()}",
-             "notes": [*here.notes(), *([note] if note else [])],
-             "values": values}
+             "notes": list(here.notes()), "values": here.values()}
     machine.write(output, found)
     return found

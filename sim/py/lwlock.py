@@ -5,13 +5,11 @@ Each connection thinks, acquires the lock, holds it and releases it, again and
 again."""
 
 from bench.lib import report
-from bench.lib.paths import BenchError
 
 POLICIES = ("unpatched", "none", "stock", "spin", "lockless", "lockless_spin",
             "v2")
 DEFAULT_POLICIES = ("stock", "spin", "lockless", "lockless_spin")
 CONNECTIONS = (1, 4, 20, 100, 500, 2000)
-MOST_CONNECTIONS = 8000
 
 # Acquisitions per connection, or of all connections, whichever is more
 EACH, ALL = 20, 20_000
@@ -35,16 +33,6 @@ def add_options(parser):
                         help="time between two acquisitions (default 5000)")
     parser.add_argument("--shared-percent", type=int, default=0,
                         help="acquisitions in shared mode (default 0)")
-
-
-def check(args):
-    if not all(1 <= n <= MOST_CONNECTIONS for n in args.connections):
-        raise BenchError("connections must be between 1 and"
-                         f" {MOST_CONNECTIONS}")
-    if not 0 <= args.shared_percent <= 100:
-        raise BenchError("shared-percent must be between 0 and 100")
-    if not all(0 <= ns <= 10**9 for ns in (args.hold_ns, args.think_ns)):
-        raise BenchError("times must be between 0 and 1 s")
 
 
 def config(here, policy, connections, hold_ns=100, think_ns=5000,

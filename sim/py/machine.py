@@ -73,17 +73,14 @@ class Machine:
             self.wrong("a machine is a JSON object")
         for key in sorted(set(document) - TOP):
             self.wrong(f"unknown key {key!r}")
-        for key in ("name", "title", "values"):
-            if key not in document:
-                self.wrong(f"{key!r} is missing")
         for key in ("name", "title"):
-            if not isinstance(document[key], str) or not document[key]:
+            if not isinstance(document.get(key), str) or not document[key]:
                 self.wrong(f"{key!r} must be a text")
         sources = document.get("sources", {})
         if not isinstance(sources, dict) or not all(
                 isinstance(text, str) and text for text in sources.values()):
             self.wrong("'sources' must be an object of texts")
-        if not isinstance(document["values"], dict):
+        if not isinstance(document.get("values"), dict):
             self.wrong("'values' must be an object")
         for key, pair in document["values"].items():
             if (not isinstance(pair, list) or len(pair) != 2

@@ -81,14 +81,14 @@ def tps(answer, cell=None):
             / (answer["elapsed_ps"] * 1e-12))
 
 
-def simulate(simulator, machine, cells, numbers, progress=None, checked=True,
-             seeds=SEEDS, **how):
+def simulate(simulator, machine, cells, numbers,
+             progress=lambda done, of: None, checked=True, **how):
     """Mean tps of each cell over the seeds; how: more of config()."""
     answers = simulator.run_all([config(machine, cell, numbers, seed=seed,
                                         **how)
-                                 for cell in cells for seed in seeds],
+                                 for cell in cells for seed in SEEDS],
                                 progress)
-    n = len(seeds)
+    n = len(SEEDS)
     return {cell: mean(tps(answer, cell if checked else None)
                        for answer in answers[i * n:(i + 1) * n])
             for i, cell in enumerate(cells)}

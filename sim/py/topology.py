@@ -72,8 +72,7 @@ def pairs(cpus, most):
 
 
 def shape(cpus):
-    """The machine's shape, and what is not regular about it, as a note. Parts
-    of different size count as the largest."""
+    """The machine's shape. Parts of different size count as the largest."""
     cores = {cpu.core: cpu for cpu in cpus}.values()
     groups, nodes, sockets = (len({key(cpu) for cpu in cores}) for key in (
         lambda cpu: (cpu.socket, cpu.node, cpu.group),
@@ -83,12 +82,7 @@ def shape(cpus):
     per_socket = -(-nodes // sockets)
     per_node = -(-groups // (per_socket * sockets))
     per_group = -(-len(cores) // (per_node * per_socket * sockets))
-    total = per_group * per_node * per_socket * sockets
-    note = None
-    if total != len(cores):
-        note = (f"{len(cores)} cores are not evenly spread over {groups}"
-                f" groups, {nodes} nodes and {sockets} sockets: taken for"
-                f" {total}")
-    return {"cores": total, "threads_per_core": threads,
-            "cores_per_group": per_group, "groups_per_node": per_node,
-            "nodes_per_socket": per_socket, "sockets": sockets}, note
+    return {"cores": per_group * per_node * per_socket * sockets,
+            "threads_per_core": threads, "cores_per_group": per_group,
+            "groups_per_node": per_node, "nodes_per_socket": per_socket,
+            "sockets": sockets}

@@ -17,7 +17,6 @@ from bench.lib.paths import BenchError
 from . import binary, build, machine
 
 NAME = "sim_victims"
-MOST = 1 << 20
 MIXED = -1                      # usage: by a hash, see record.c
 
 # One backend waits for no other, so any machine will do. Its nodes change.
@@ -191,63 +190,41 @@ def simulated(simulator, case, here, start, allocations):
 
 # ---- both ----
 
-class Comparison:
-    def __init__(self, args):
-        self.args = args
-        self.servers = {sides.STOCK: paths.stock_server(args),
-                        sides.SWEEP: paths.patched_server(args)}
-        sides.check_servers(*self.servers.values())
-        self.simulator = binary.Simulator(build.build())
-        self.clusters = {}
-        self.settings = {}
+def start(key, server, args):
+    """(cluster, its settings)"""
+    found = {} if args.installed else module.build(server, "measure_sweep")
+    here = cluster.Cluster(NAME, key, server, {},
+                           args.into and args.into / f"{NAME}-{key}")
+    report.progress(f"making cluster {key}")
+    here.init()
+    settings = {**sides.preload(key), **found, "jit": "off", "fsync": "off"}
+    prepare(here, settings)
+    return here, settings
 
-    def start(self):
-        for key, server in self.servers.items():
-            found = ({} if self.args.installed
-                     else module.build(server, "measure_sweep"))
-            into = self.args.into
-            here = cluster.Cluster(NAME, key, server, {},
-                                   into and into / f"{NAME}-{key}")
-            report.progress(f"making cluster {key}")
-            here.init()
-            self.clusters[key] = here
-            self.settings[key] = {**sides.preload(key), **found, "jit": "off",
-                                  "fsync": "off"}
-            prepare(here, self.settings[key])
 
-    def run(self):
-        """Are all the same?"""
-        rows = []
-        for case in CASES:
-            if case.main or not self.args.quick:
-                rows.append(self.compare(case))
-        report.table(["one backend", "victims", "the same", "first other"],
-                     rows)
-        return all(same == number for _, number, same, _ in rows)
-
-    def compare(self, case):
-        report.progress(case.title())
-        number = self.args.victims
-        here = self.clusters[case.cluster]
-        start, theirs = recorded(case, here, self.settings[case.cluster],
-                                 number)
-        ours = simulated(self.simulator, case, here, start, number)
-        same = sum(a == b for a, b in zip(ours, theirs))
-        first = next((i for i, (a, b) in enumerate(zip(ours, theirs))
-                      if a != b), "-")
-        return case.title(), number, same, first
+def compare_case(simulator, case, here, settings, number):
+    report.progress(case.title())
+    state, theirs = recorded(case, here, settings, number)
+    ours = simulated(simulator, case, here, state, number)
+    differ = [i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b]
+    return (case.title(), number, number - len(differ),
+            differ[0] if differ else "-")
 
 
 def compare(args):
-    if not 1 <= args.victims <= MOST:
-        raise BenchError(f"victims must be between 1 and {MOST}")
-    lock = None if args.into else paths.only_one(NAME)
+    """Are all victims the same?"""
+    servers = {sides.STOCK: paths.stock_server(args),
+               sides.SWEEP: paths.patched_server(args)}
+    sides.check_servers(*servers.values())
+    simulator = binary.Simulator(
+        build.build(prefix=servers[sides.SWEEP].prefix))
     cluster.stop_all_at_exit()
-    here = Comparison(args)
-    here.start()
-    same = here.run()
-    for one in here.clusters.values():
-        one.remove()
-    if lock:
-        lock.close()
-    return 0 if same else 1
+    clusters = {key: start(key, server, args)
+                for key, server in servers.items()}
+    rows = [compare_case(simulator, case, *clusters[case.cluster],
+                         args.victims)
+            for case in CASES if case.main or not args.quick]
+    report.table(["one backend", "victims", "the same", "first other"], rows)
+    for here, _ in clusters.values():
+        here.remove()
+    return all(same == number for _, number, same, _ in rows)
