@@ -8,17 +8,16 @@ from bench.lib.paths import BenchError
 from . import published
 
 COLUMNS = {
-    # 18's master of that day did as stock does
+    # master of that day was as stock
     "master": {"strategy": "stock"},
     "numa": {"strategy": "upstream_partitioned", "partitions": 4},
     "numa_16": {"strategy": "upstream_partitioned", "partitions": 16},
 }
-# A table of 1 GB has so many pages; a transaction is its scan.
+# Pages of a table of 1 GB; a transaction is its scan.
 PUBLISHED_PAGES = 131072
 PAGE_BYTES = 8192
 
-# Ours, per table: a pool per client of 307 buffers, 19 times what a client has
-# pinned at once.
+# Simulated, per table: 307 buffers per client, 19 times what it has pinned
 PAGES = 512
 POOL_PERCENT = 60
 # The background writer, which plans what each partition serves, has a cycle of

@@ -62,7 +62,7 @@ def distance(one, other):
 
 
 def pairs(cpus, most):
-    """Of each distance at most so many pairs, spread over the machine."""
+    """At most this many pairs of each distance, spread over the machine."""
     by_distance = defaultdict(list)
     for one, other in combinations(cpus, 2):
         by_distance[distance(one, other)].append((one.number, other.number))

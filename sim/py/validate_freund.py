@@ -8,8 +8,8 @@ from . import machine, published
 MACHINE = "gold5215"
 THREADS = 20                    # "a thread for each physical core", 2 x 10
 MOST_ERROR = 0.10
-# Simulated, at five rounds a millisecond: a queue at a shared line differs from
-# round to round by some per cent.
+# Simulated, with five rounds per millisecond: rounds with a shared line differ
+# by some per cent.
 MS = {"shared": 16, "own": 1}
 
 

@@ -12,9 +12,8 @@ SLEEPS = ("0", "1", "2+")
 # Enough for half a point in the shares of exclusive acquisitions, one of ten.
 ACQUISITIONS = 150_000
 
-# Fits whose errors differ by less (in points) are as good as each other: 6,000
-# exclusive acquisitions give their shares within about half a point, and another
-# seed makes 0.6 points 1.4.
+# Fits whose errors differ by less (in points) cannot be told apart: 6,000
+# exclusive acquisitions give shares within about half a point.
 AS_GOOD = 0.5
 
 # Steps of the fit: each number times or divided by these, as long as it helps.
@@ -126,7 +125,7 @@ class Comparison:
         for part, answer in self.answers.items():
             report.say(
                 f"{self.plan[part]['variant']}, not fitted:"
-                f" {answer['transactions_per_s']:,.0f} transactions a second,"
+                f" {answer['transactions_per_s']:,.0f} transactions per second,"
                 f" {100 * answer['group_members']:.1f} % of them ended by a"
                 " group")
 
