@@ -125,7 +125,7 @@ ok(defined $view && $view > $loads[7] / 2 && $view <= $loads[7], 'ring: the view
 
 $shown = scene($out, 'A/B');
 $shown =~ s/ \\\n +/ /g;    # where a command is broken depends on how long paths are
-like($shown, qr/^\$ ab\/run -h \S+ -U postgres -d pgbench --bindir /m, 'ab: the command');
+like($shown, qr/^\$ \S+\/pg_sweep_ab -h \S+ -U postgres -d pgbench -S /m, 'ab: the command');
 like($shown, qr/^transactions\/s +[1-9][\d,]* +[1-9][\d,]* +\d\.\d+ +-$/m, 'ab: its table');
 like($shown, qr/^batched to stock: no verdict, 2 blocks are too few, 6 needed$/m, 'ab: no verdict');
 like($shown, qr/^Everything is as before: strategy "\w+", waiting "stock", and the\s+configuration\. This was too short for an answer\s+about transactions\./m, 'ab: all settings are restored');
@@ -170,7 +170,7 @@ is($status, 1, 'a scene fails: the exit status says so');
 like($out, qr/\AAn earlier demo is stopped and .*demo removed\.$/m, 'an earlier demo ends');
 is(join(' ', $err =~ m{\] \d+/8 scene (\w+)}g), 'pins ab sim', 'scenes alone, in their order');
 unlike($out, qr/^== (?:Waiting|Balance|Eager)/m, 'and no others');
-like(scene($out, 'A/B'), qr/^Scene ab FAILED: ab\/run has failed/m, 'the failed scene says so');
+like(scene($out, 'A/B'), qr/^Scene ab FAILED: pg_sweep_ab has failed/m, 'the failed scene says so');
 like(scene($out, 'Simulator'), qr{^This cannot be shown here: .*/nowhere/.* is missing}m, 'what cannot be shown says why');
 like($err, qr/: scenes that failed: ab$/m, 'only the other one has failed');
 like($out, qr/^The server is still running\./m, 'it goes on to the end');

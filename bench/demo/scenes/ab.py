@@ -26,10 +26,9 @@ def state(stage):
 
 
 def command(stage, *options):
-    return [paths.ROOT / "ab" / "run", *stage.connection(),
-            "-d", stage.database, "--bindir", stage.server.bin("psql").parent,
-            "-S", "-c", stage.args.clients, "--a", "stock", "--b", "batched",
-            *options]
+    return [stage.server.bin("pg_sweep_ab"), *stage.connection(),
+            "-d", stage.database, "-S", "-c", stage.args.clients,
+            "--a", "stock", "--b", "batched", *options]
 
 
 def play(stage):
@@ -46,9 +45,9 @@ def play(stage):
     before = state(stage)
     status, _ = stage.run(*command(stage, *options))
     if status != 0:
-        raise paths.BenchError(f"ab/run has failed (status {status})")
+        raise paths.BenchError(f"pg_sweep_ab has failed (status {status})")
     if state(stage) != before:
-        raise paths.BenchError("ab/run has not restored all settings")
+        raise paths.BenchError("pg_sweep_ab has not restored all settings")
     report.say()
     strategy, policy = before[0][0]
     stage.explain(f"""Everything is as before: strategy "{strategy}", waiting

@@ -90,7 +90,7 @@ def show(stage):
                  cells)
     report.say()
     stage.explain("""(A second or two each is no comparison. For one, use
-        ab/run ... --setting lwlock_policy=stock --setting lwlock_policy=spin.) One
+        pg_sweep_ab ... --setting lwlock_policy=stock --setting lwlock_policy=spin.) One
         tranche may have a policy of its own:""")
     psql.type(f"SELECT pg_sweep_set_lwlock_policy('spin', {quote(TRANCHE)});")
     psql.type(POLICIES)
