@@ -87,8 +87,7 @@ $conf});
 
 	require_modules($node, 'test_ring');
 	$node->start;
-	$node->safe_psql(
-		'postgres', q{
+	$node->safe_psql('postgres', q{
 CREATE EXTENSION pg_sweep;
 CREATE EXTENSION test_ring;
 CREATE EXTENSION pg_buffercache;

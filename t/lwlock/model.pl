@@ -125,8 +125,7 @@ foreach my $case ($long ? @samples : ())
 {
 	my ($processes, $operations, $what, $least) = @$case;
 	my $name = "$processes processes, $operations each of $what";
-	my $out =
-	  search($name, [ "N=$processes", "OPS=$operations", mix($what) ], { sample => 30 });
+	my $out = search($name, [ "N=$processes", "OPS=$operations", mix($what) ], { sample => 30 });
 
 	is(finding($out, 1), '', "$name: no property is violated in a sample");
 	cmp_ok(states($out), '>=', $least, "$name: " . states($out) . ' states');

@@ -53,8 +53,7 @@ max_wal_size = 256MB
 require_modules($node, 'test_lwlock');
 
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION pg_sweep;
 CREATE EXTENSION test_lwlock;
 CREATE TABLE inserted (client int, at timestamptz DEFAULT clock_timestamp());
@@ -211,8 +210,7 @@ for my $case ([ 1, 'pgbench_history' ], [ 2, 'inserted' ])
 	my $rows = $node->safe_psql('postgres', "SELECT count(*) FROM $table");
 
 	cmp_ok($rows, '>=', $committed{$script}, "$table: no row is lost");
-	cmp_ok($rows, '<=', $committed{$script} + $rounds * $clients,
-		"$table: and none too many");
+	cmp_ok($rows, '<=', $committed{$script} + $rounds * $clients, "$table: and none too many");
 }
 check_balances($node, 'end');
 check_amcheck($node, 'end');

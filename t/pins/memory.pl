@@ -47,8 +47,7 @@ effective_cache_size = 1GB
 $node->append_conf('postgresql.conf', "shared_buffers = $sizes[0]MB");
 $node->start;
 require_modules($node, 'test_pins');
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 	CREATE EXTENSION pg_sweep;
 	CREATE EXTENSION test_pins;
 	CREATE TABLE t AS SELECT i, repeat('x', 900) AS pad FROM generate_series(1, 12000) i;

@@ -55,8 +55,7 @@ sub create_table
 # ---- random steps ----
 
 $node->safe_psql('postgres', 'CREATE EXTENSION test_pins');
-my $has_info =
-  $node->safe_psql('postgres', 'SELECT test_pins_has_info()') eq 't';
+my $has_info = $node->safe_psql('postgres', 'SELECT test_pins_has_info()') eq 't';
 note('the server lacks the core patch "pins-private-refcount"') unless $has_info;
 
 # Servers of this project have the patch; others may not.
@@ -85,8 +84,7 @@ sub random_steps
 	# deepest: all of the model's levels; errors and truncations are rare
 	my %least = map { $_ => $n / 20_000 } keys %found;
 	$least{$_} = $n / 100_000 for qw(emptied errors truncated);
-	@least{qw(deepest most_held sizes compared)} =
-	  (4, $held, $held + 1, $n / 65_536);
+	@least{qw(deepest most_held sizes compared)} = (4, $held, $held + 1, $n / 65_536);
 	$least{heads_moved} = 0 unless $moves_heads;
 	foreach my $what (sort keys %found)
 	{

@@ -42,8 +42,7 @@ require_modules($node, 'test_pins');
 $node->start;
 
 # The second table is vacuumed slowly, once autovacuum is on
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION pg_sweep;
 CREATE EXTENSION test_pins;
 CREATE TABLE held (i int) WITH (autovacuum_enabled = off);
@@ -134,16 +133,14 @@ $holder->query_safe("BEGIN; SELECT test_pins_hold('held', 70)");
 $other->query_safe("BEGIN; SELECT test_pins_hold('held', 30)");
 is(row($node, $pid, 'buffers_pinned') . ' ' . row($node, $other_pid, 'buffers_pinned'),
 	'70 30', 'two sessions that have the same pages pinned');
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT string_agg(buffers_pinned || ' ' || state, ', ' ORDER BY buffers_pinned)
   FROM pg_sweep_pins JOIN pg_stat_activity USING (pid)
  WHERE buffers_pinned > 0}),
 	'30 idle in transaction, 70 idle in transaction',
 	'joined with pg_stat_activity');
 # a session that is exiting has none
-ok( $node->poll_query_until(
-		'postgres', q{
+ok($node->poll_query_until('postgres', q{
 SELECT count(*) = 0 FROM pg_stat_activity a
  WHERE datname IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sweep_pins p WHERE p.pid = a.pid AND p.backend_type = a.backend_type)}
 	),
@@ -198,15 +195,11 @@ stop_background($looker);
 unlike(background_stderr($looker), qr/ERROR|FATAL|PANIC/, 'without an error');
 cmp_ok($node->safe_psql('postgres', 'SELECT count(DISTINCT pid) FROM seen'),
 	'>=', 20, 'many of them have been seen');
-is( $node->safe_psql(
-		'postgres', qq{
+is($node->safe_psql('postgres', qq{
 SELECT * FROM seen
  WHERE buffers_pinned NOT BETWEEN 0 AND $many OR most_pinned NOT BETWEEN 0 AND $many OR table_slots NOT BETWEEN 1 AND 10 * $many
- LIMIT 5}),
-	'',
-	'none with the counts of the last one in its place');
-ok( $node->poll_query_until(
-		'postgres', q{
+ LIMIT 5}), '', 'none with the counts of the last one in its place');
+ok($node->poll_query_until('postgres', q{
 SELECT count(*) = 0 FROM pg_sweep_pins p
  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}),
 	'and none has a row after its end');
@@ -224,8 +217,7 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 SET parallel_leader_participation = off; SET max_parallel_workers_per_gather = 2;
 SET application_name = 'parallel';
 SELECT count(pg_sleep(0.05 + 0 * i)) FROM pages CROSS JOIN generate_series(1, 1000) g});
-ok( $node->poll_query_until(
-		'postgres', q{
+ok($node->poll_query_until('postgres', q{
 SELECT count(*) = 2 FROM pg_sweep_pins WHERE backend_type = 'parallel worker' AND buffers_pinned > 0}),
 	'two parallel workers, and their pins')
   or diag($node->safe_psql('postgres', 'TABLE pg_sweep_pins'));
@@ -249,8 +241,7 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sweep_pins WHERE backe
 	1, 'and the launcher');
 $node->append_conf('postgresql.conf', 'autovacuum = off');
 $node->reload;
-ok( $node->poll_query_until(
-		'postgres', q{
+ok($node->poll_query_until('postgres', q{
 SELECT count(pg_cancel_backend(pid)) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum%'}),
 	'autovacuum comes to an end');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sweep_pins WHERE backend_type LIKE 'autovacuum%'}),
@@ -265,8 +256,7 @@ $standby->init_from_backup($node, 'base', has_streaming => 1);
 $standby->start;
 $node->safe_psql('postgres', "INSERT INTO pages SELECT i, repeat('x', 7000) FROM generate_series(1, 200) i");
 $node->wait_for_catchup($standby);
-ok( $standby->poll_query_until(
-		'postgres', qq{
+ok($standby->poll_query_until('postgres', qq{
 SELECT buffers_pinned = 0 AND most_pinned BETWEEN 1 AND $many AND table_slots > 0
   FROM pg_sweep_pins WHERE backend_type = 'startup'}),
 	'standby: the startup process had pins')

@@ -47,8 +47,7 @@ wal_consistency_checking = 'heap, heap2'
 pg_sweep.ring_eager_flush = on
 });
 $primary->start;
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE EXTENSION pg_sweep;
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pageinspect;
@@ -125,8 +124,7 @@ sub contents
 {
 	my ($node) = @_;
 
-	return $node->safe_psql(
-		'postgres', q{
+	return $node->safe_psql('postgres', q{
 SELECT coalesce(t.writer, d.writer), coalesce(d.commits, 0), coalesce(t.rows, 0), coalesce(t.sum, 0)
   FROM (SELECT writer, count(*) AS rows, sum(hashtextextended(i || pad, 0)) AS sum
           FROM (SELECT * FROM plain UNION ALL SELECT * FROM indexed) both_of_them GROUP BY writer) t

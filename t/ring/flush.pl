@@ -383,8 +383,7 @@ END
 	sql('DELETE FROM swept WHERE i % 10 = 0');
 	my $expected = contents('swept');
 	sql(q{CHECKPOINT; SELECT pg_buffercache_evict_relation('swept')});
-	my ($code, $stdout, $stderr) = $node->psql(
-		'postgres', q{
+	my ($code, $stdout, $stderr) = $node->psql('postgres', q{
 SELECT test_ring_limit_files(4000000);
 VACUUM (BUFFER_USAGE_LIMIT 256) swept;
 SELECT test_ring_limit_files(NULL);

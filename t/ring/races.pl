@@ -90,9 +90,7 @@ $ring->stop_walwriter();
 #
 # No other process
 #
-check_lap('alone', 'logged',
-	{ laps => 1, victims => 1, eager => 31, writes => 2 },
-	[ 0 .. 31 ]);
+check_lap('alone', 'logged', { laps => 1, victims => 1, eager => 31, writes => 2 }, [ 0 .. 31 ]);
 $ring->is_lap('bulkwrite', 't', 33, 31, {}, 'a clean victim needs no lap');
 
 # The lap ends where it began: pages dirtied behind the victim are for the next lap
