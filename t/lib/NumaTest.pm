@@ -7,8 +7,6 @@ NumaTest - common parts of the tests in virtual machines with several nodes
 
 =head1 SYNOPSIS
 
-  use FindBin;
-  use lib "$FindBin::RealBin/../../lib";
   use NumaTest;
   use SweepTest;
 

@@ -7,9 +7,7 @@ SweepTest - common parts of the TAP tests of pg_sweep
 
 =head1 SYNOPSIS
 
-  use FindBin;
-  use lib "$FindBin::RealBin/../lib";
-  use SweepTest;
+  use SweepTest;		# tools/tap finds it
 
   my $node = sweep_node('main', conf => "shared_buffers = 4MB");
   $node->start;

@@ -7,7 +7,6 @@ use warnings FATAL => 'all';
 use Cwd qw(abs_path);
 use File::Basename;
 use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;

@@ -8,8 +8,6 @@ use strict;
 use warnings FATAL => 'all';
 
 use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;

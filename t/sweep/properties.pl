@@ -7,8 +7,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use IPC::Run qw(start finish);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

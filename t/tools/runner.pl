@@ -6,9 +6,6 @@ use warnings FATAL => 'all';
 
 use File::Basename;
 use File::Path qw(make_path);
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;

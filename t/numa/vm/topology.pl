@@ -3,8 +3,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../../lib";
 use NumaTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
