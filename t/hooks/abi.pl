@@ -4,13 +4,13 @@
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
 use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SweepTest;
 use Test::More;
 
-my $top = abs_path(dirname(__FILE__) . '/../..');
+my $top = sweep_root();
 my $stock = "$top/build/18/stock";
 my $patched = "$top/build/18/release";
 

@@ -5,16 +5,16 @@
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
 use Digest::SHA;
 use File::Basename;
 use File::Copy;
 use File::Find;
 use File::Path qw(make_path remove_tree);
 use PostgreSQL::Test::Utils;
+use SweepTest;
 use Test::More;
 
-my $top = abs_path(dirname(__FILE__) . '/../..');
+my $top = sweep_root();
 my $hooks = "$top/core-hooks";
 my $pristine = "$top/build/18/src";
 my $apply = "$hooks/apply";

@@ -7,8 +7,6 @@ UnittestTest - Python's unittest as TAP
 
 =head1 SYNOPSIS
 
-  use FindBin;
-  use lib "$FindBin::RealBin/../lib";
   use UnittestTest;
 
   run_unittests('bench');                       # all bench/**/test_*.py

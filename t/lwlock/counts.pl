@@ -5,9 +5,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use LwlockTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;

@@ -6,9 +6,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use LwlockTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

@@ -4,9 +4,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
-use File::Basename;
-use FindBin;
 use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
@@ -142,7 +139,7 @@ $node->adjust_conf('postgresql.conf', 'pg_sweep.numa_debug_nodes', 0);
 
 SKIP:
 {
-	my $source = abs_path("$FindBin::RealBin/../../test/numa/shim/numa_shim.c");
+	my $source = sweep_root() . '/test/numa/shim/numa_shim.c';
 	$preload = "$PostgreSQL::Test::Utils::tmp_check/numa_shim.so";
 	skip 'the shim does not compile here (gcc, libnuma-dev)', 1
 	  if system("gcc -shared -fPIC -o '$preload' '$source' -ldl -lnuma >/dev/null 2>&1") != 0;

@@ -9,9 +9,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use List::Util qw(max min shuffle sum0);
 use Math::BigInt;
 use PostgreSQL::Test::Cluster;

@@ -7,9 +7,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use RingTest;

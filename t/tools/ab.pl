@@ -6,9 +6,6 @@ use strict;
 use warnings FATAL => 'all';
 
 use File::Basename;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use AbTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;

@@ -8,9 +8,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-
 use AbTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

@@ -9,8 +9,6 @@ use warnings FATAL => 'all';
 use Cwd qw(abs_path);
 use File::Basename;
 use File::Path qw(make_path);
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use IPC::Run qw(run);
 use PostgreSQL::Test::Utils;
 use SweepTest;

@@ -7,8 +7,6 @@ use warnings FATAL => 'all';
 
 use Cwd qw(abs_path);
 use File::Basename;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use IPC::Run qw(run);
 use JSON::PP;
 use PostgreSQL::Test::Utils;
