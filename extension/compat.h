@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * compat.h
+ * extension/compat.h
  *	  What differs between servers; the only place that asks which one it is.
  *
  * A shim has the name and signature of the newest supported server.  A major
@@ -9,8 +9,6 @@
  * The symbols that the core patches add are weak references: on a server
  * without the patch they are NULL, the library can still be loaded, and
  * support.c says what is missing.
- *
- * extension/compat.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * feature.h
+ * extension/feature.h
  *	  What a feature of pg_sweep is.
  *
  * To add one: write extension/NAME/ with one const PgSweepFeature named
  * pgsweep_NAME_feature, and add a line to PGSWEEP_FEATURES.  Its views and
  * functions go into the install script.
- *
- * extension/feature.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * pg_sweep.c
+ * extension/pg_sweep.c
  *	  Loading: check the server, then let each feature set itself up.
  *
  * Three stages, in three hooks of core: parameters and checks here, the request
  * for shared memory once MaxBackends is known, and its initialization, after
  * which core may call what the features install.
- *
- * IDENTIFICATION
- *	  extension/pg_sweep.c
  *
  *-------------------------------------------------------------------------
  */

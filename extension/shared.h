@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * shared.h
+ * extension/shared.h
  *	  What all features share: a lock, the number of slots, and which process
  *	  has a slot.
  *
  * What one feature needs for itself in shared memory is in its own folder.
- *
- * extension/shared.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * slot.c
+ * extension/slot.c
  *	  A process takes its slot at its first allocation, and leaves it at exit.
- *
- * IDENTIFICATION
- *	  extension/slot.c
  *
  *-------------------------------------------------------------------------
  */

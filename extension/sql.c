@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * sql.c
+ * extension/sql.c
  *	  View pg_sweep_status, the reset of all counters, and helpers for the SQL
  *	  functions of the features.
  *
  * Functions behind views answer in every state of the server (support.c),
  * with NULL for unknown values.  Functions that change something raise an
  * error instead.
- *
- * IDENTIFICATION
- *	  extension/sql.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * support.c
+ * extension/support.c
  *	  Can pg_sweep and its features work on this server, and if not, why not?
- *
- * IDENTIFICATION
- *	  extension/support.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * counts.c
+ * extension/lwlock/counts.c
  *	  Counters of waits for LWLocks in each process, and their sums.
  *
  * A process writes only its own slot, without locked instructions; a reader
  * adds up all slots.  Slots are never reset: a reset remembers the totals
  * instead.  A longest wait has no meaningful difference, so it is noted with
  * the number of resets before it.
- *
- * IDENTIFICATION
- *	  extension/lwlock/counts.c
  *
  *-------------------------------------------------------------------------
  */

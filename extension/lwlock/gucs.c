@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * gucs.c
+ * extension/lwlock/gucs.c
  *	  Parameters of the feature "lwlock".
- *
- * IDENTIFICATION
- *	  extension/lwlock/gucs.c
  *
  *-------------------------------------------------------------------------
  */

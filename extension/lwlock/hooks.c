@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * hooks.c
+ * extension/lwlock/hooks.c
  *	  The hooks for waiting: call the policy of the tranche, and count.
  *
  * Each call reads the current policy of its tranche.  Processes already in
  * the queue are not affected: all policies use the same queue in the same
  * way.  So a switch neither stops nor wakes a process.
- *
- * IDENTIFICATION
- *	  extension/lwlock/hooks.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * lwlock.c
+ * extension/lwlock/lwlock.c
  *	  The feature "lwlock": how processes wait for LWLocks.
- *
- * IDENTIFICATION
- *	  extension/lwlock/lwlock.c
  *
  *-------------------------------------------------------------------------
  */

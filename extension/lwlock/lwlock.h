@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lwlock.h
+ * extension/lwlock/lwlock.h
  *	  Policies of waiting for LWLocks, and the counters of waits.
  *
  * To add one: write lwlock/policy_NAME.c with one const PgSweepLwlockPolicy, and
@@ -22,8 +22,6 @@
  *	 counts.c		the counters of each process, and their sums
  *	 tranches.c		the policy of each tranche
  *	 gucs.c, views.c
- *
- * extension/lwlock/lwlock.h
  *
  *-------------------------------------------------------------------------
  */

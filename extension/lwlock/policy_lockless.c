@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * policy_lockless.c
+ * extension/lwlock/policy_lockless.c
  *	  Waiting policy "lockless": queue by one compare-and-swap.
- *
- * IDENTIFICATION
- *	  extension/lwlock/policy_lockless.c
  *
  *-------------------------------------------------------------------------
  */

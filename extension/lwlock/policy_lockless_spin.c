@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * policy_lockless_spin.c
+ * extension/lwlock/policy_lockless_spin.c
  *	  Waiting policy "lockless_spin": spin, then queue by one compare-and-swap.
- *
- * IDENTIFICATION
- *	  extension/lwlock/policy_lockless_spin.c
  *
  *-------------------------------------------------------------------------
  */

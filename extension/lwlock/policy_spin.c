@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * policy_spin.c
+ * extension/lwlock/policy_spin.c
  *	  Waiting policy "spin": spin, then queue as core does.
  *
  * For locks held for a shorter time than sleeping and waking up takes.
@@ -8,9 +8,6 @@
  * waiter that wakes and loses the lock again moves to the front of the queue,
  * not to its end as in core.  After pg_sweep.lwlock_handoff_after the lock is
  * reserved for it.
- *
- * IDENTIFICATION
- *	  extension/lwlock/policy_spin.c
  *
  *-------------------------------------------------------------------------
  */

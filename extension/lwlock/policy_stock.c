@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * policy_stock.c
+ * extension/lwlock/policy_stock.c
  *	  Waiting policy "stock": core's own.
  *
  * Leaves every call to core.  It is the policy to switch back to, and the
  * baseline of comparisons on a running server.
- *
- * IDENTIFICATION
- *	  extension/lwlock/policy_stock.c
  *
  *-------------------------------------------------------------------------
  */

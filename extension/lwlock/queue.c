@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * queue.c
+ * extension/lwlock/queue.c
  *	  Queueing for a lock without locking its wait list, and waking.
  *
  * Core queues in three steps: lock the wait list, push, and check again
@@ -40,9 +40,6 @@
  * "Lockless queue of waiters in LWLock" (Borisov, Korotkov, 2022).  That
  * version had a separate tail, and a gap that a waker had to spin on; this
  * one has not.
- *
- * IDENTIFICATION
- *	  extension/lwlock/queue.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * tranches.c
+ * extension/lwlock/tranches.c
  *	  The waiting policy of each tranche of LWLocks.
  *
  * Shared memory has one byte per tranche, and one for tranches without a
@@ -11,9 +11,6 @@
  * A tranche is identified by name, which is known only in processes that have
  * registered it.  Several tranches may share a name.  A tranche that is
  * allocated later has the default policy.
- *
- * IDENTIFICATION
- *	  extension/lwlock/tranches.c
  *
  *-------------------------------------------------------------------------
  */

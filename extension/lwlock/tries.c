@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * tries.c
+ * extension/lwlock/tries.c
  *	  Spinning on a lock that is taken, and for how long.
  *
  * A try is a read of the state, which keeps its cache line shared, and a
@@ -14,9 +14,6 @@
  * raise the bound there, too.)  The bounds are private memory, which costs
  * nothing to update, and a process under contention has learnt them after a
  * few dozen locks.
- *
- * IDENTIFICATION
- *	  extension/lwlock/tries.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * views.c
+ * extension/lwlock/views.c
  *	  SQL functions about waiting for LWLocks.
  *
  * Functions behind views return no rows if pg_sweep is not active, or if the
  * server lacks the hooks for waiting.
- *
- * IDENTIFICATION
- *	  extension/lwlock/views.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * affinity.c
+ * extension/numa/affinity.c
  *	  Chooses the node that a process runs on, its PGPROC, and the node of its
  *	  own memory.
  *
@@ -13,9 +13,6 @@
  * background workers, including parallel workers.  Autovacuum and auxiliary
  * processes are left to the kernel: the former has time, and of the latter
  * there is one each.
- *
- * IDENTIFICATION
- *	  extension/numa/affinity.c
  *
  *-------------------------------------------------------------------------
  */

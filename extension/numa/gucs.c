@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * gucs.c
+ * extension/numa/gucs.c
  *	  Parameters of the feature "numa".
- *
- * IDENTIFICATION
- *	  extension/numa/gucs.c
  *
  *-------------------------------------------------------------------------
  */

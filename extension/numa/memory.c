@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * memory.c
+ * extension/numa/memory.c
  *	  Puts pages of shared memory on nodes, and tells where they are.
  *
  * Putting: mbind() before the first use.  The policy of anonymous shared
@@ -15,9 +15,6 @@
  * read.  For huge pages mincore() knows no more than move_pages() (Linux up
  * to 6.18: mincore_hugetlb() looks only into the page table).  For them the
  * caller has to know, see page_in_use.
- *
- * IDENTIFICATION
- *	  extension/numa/memory.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * numa.c
+ * extension/numa/numa.c
  *	  The feature "numa": memory and processes on NUMA nodes.
  *
  * Without the core patch, memory is still placed, but PGPROCs stay where they
  * are, and no process is bound to a node.
- *
- * IDENTIFICATION
- *	  extension/numa/numa.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * numa.h
+ * extension/numa/numa.h
  *	  NUMA: where memory is put, where backends run.
  *
  * Knows nodes, CPUs and pieces of memory, but not how buffers are replaced.
@@ -15,8 +15,6 @@
  * affinity.c	on which node a process runs, its PGPROC, its own memory
  * pool.h		the parts of the buffer pool
  * gucs.c, views.c
- *
- * extension/numa/numa.h
  *
  *-------------------------------------------------------------------------
  */

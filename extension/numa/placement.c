@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * placement.c
+ * extension/numa/placement.c
  *	  Puts the pieces of shared memory on their NUMA nodes when the server
  *	  starts.
  *
@@ -10,9 +10,6 @@
  * has already set up descriptors and PGPROCs, so they are moved.
  *
  * If the kernel refuses, the server starts without placement and logs why.
- *
- * IDENTIFICATION
- *	  extension/numa/placement.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * pool.h
- *	  The interface for the room that divides the buffer pool into parts.
- *
  * extension/numa/pool.h
+ *	  The interface for the room that divides the buffer pool into parts.
  *
  *-------------------------------------------------------------------------
  */

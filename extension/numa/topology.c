@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * topology.c
+ * extension/numa/topology.c
  *	  Detects the NUMA nodes and CPUs that this server may use.
  *
  * A node counts if it has memory that the server may use.  Machines are
@@ -8,9 +8,6 @@
  * CPUs (memory on CXL) or without memory; its CPUs then belong to the nearest
  * node with memory.  A container may be allowed only some nodes, or may not
  * ask.  Any failure ends in one node with all CPUs, and a note that says why.
- *
- * IDENTIFICATION
- *	  extension/numa/topology.c
  *
  *-------------------------------------------------------------------------
  */

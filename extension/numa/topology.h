@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * topology.h
+ * extension/numa/topology.h
  *	  The machine: NUMA nodes, CPUs and distances.  For other rooms, too.
  *
  * A node is always named by its index in PgSweepNumaTopology (0 .. nnodes -
  * 1), except in node_id, which has the kernel's number.
- *
- * extension/numa/topology.h
  *
  *-------------------------------------------------------------------------
  */

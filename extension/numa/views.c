@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * views.c
+ * extension/numa/views.c
  *	  The columns of pg_sweep_status, and the SQL function that asks the
  *	  kernel where pages are.
  *
  * It is a view of its own because it takes a system call per 1000 pages and
  * maps every existing page into this process.  The numbers of buffers are
  * kept for pg_sweep_nodes.
- *
- * IDENTIFICATION
- *	  extension/numa/views.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * pins.c
+ * extension/pins/pins.c
  *	  Number of buffers that each process has pinned, readable by others.
  *
  * A process counts its own pins in a private table, in bufmgr.c.  Here it
@@ -12,9 +12,6 @@
  * one.  InitPostgres() runs one in all processes that connect to a database,
  * including parallel and autovacuum workers.  Other processes take it at
  * their first allocation (slot.c), and never if they do not allocate.
- *
- * IDENTIFICATION
- *	  extension/pins/pins.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * pins.h
- *	  Number of buffers that each process has pinned, readable by others.
- *
  * extension/pins/pins.h
+ *	  Number of buffers that each process has pinned, readable by others.
  *
  *-------------------------------------------------------------------------
  */

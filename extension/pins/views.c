@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * views.c
+ * extension/pins/views.c
  *	  The SQL function about pins.
  *
  * It returns no rows if pg_sweep is not active, or if the server lacks the
  * patch that makes pins visible.
- *
- * IDENTIFICATION
- *	  extension/pins/views.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * counts.c
+ * extension/ring/counts.c
  *	  Counters of laps through rings.
  *
  * A lap counts privately, and adds to the shared counters at its end.  That
  * is a dozen atomic operations on shared lines, next to at least one write
  * and mostly hundreds.  A table per process would cost memory for each
  * backend, and save nothing measurable.
- *
- * IDENTIFICATION
- *	  extension/ring/counts.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * gucs.c
+ * extension/ring/gucs.c
  *	  Parameters of the feature "ring".
- *
- * IDENTIFICATION
- *	  extension/ring/gucs.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lap.c
+ * extension/ring/lap.c
  *	  One lap through a ring, when a dirty victim from it must be written.
  *
  * A process that fills a table through a ring meets, in each lap, buffers
@@ -15,9 +15,6 @@
  * and for I/O on it begun by another process.  They come before any other
  * buffer is touched, so other processes cannot wait for such a buffer
  * meanwhile.
- *
- * IDENTIFICATION
- *	  extension/ring/lap.c
  *
  *-------------------------------------------------------------------------
  */

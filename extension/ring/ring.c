@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * ring.c
+ * extension/ring/ring.c
  *	  The feature "ring": writing out the dirty buffers of a ring early.
- *
- * IDENTIFICATION
- *	  extension/ring/ring.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ring.h
+ * extension/ring/ring.h
  *	  Writing out the dirty buffers of a ring before their turn comes.
  *
  * Idea: "Eagerly evict bulkwrite strategy ring" (Melanie Plageman,
@@ -14,8 +14,6 @@
  *
  * This code knows access strategies, buffers and the storage manager.  It
  * knows neither the choice of victims outside of rings, nor SQL.
- *
- * extension/ring/ring.h
  *
  *-------------------------------------------------------------------------
  */

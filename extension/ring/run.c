@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * run.c
+ * extension/ring/run.c
  *	  Writing neighbouring blocks by one call.
  *
  * The rules are those of core's FlushBuffer(), for several buffers.  Before a
  * buffer gets here, it is pinned and share-locked, its I/O has begun, and WAL
  * is flushed up to its LSN.  If writing fails, core's error cleanup ends the
  * I/O of all buffers, which stay dirty, and releases locks and pins.
- *
- * IDENTIFICATION
- *	  extension/ring/run.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * views.c
+ * extension/ring/views.c
  *	  The SQL function about rings.
  *
  * It returns no rows if pg_sweep is not active, or if the server lacks the
  * patch for writing out rings.
- *
- * IDENTIFICATION
- *	  extension/ring/views.c
  *
  *-------------------------------------------------------------------------
  */

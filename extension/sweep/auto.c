@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * auto.c
+ * extension/sweep/auto.c
  *	  Strategy "auto": chooses a strategy for this machine.
  *
  * Decides each time that "auto" is set: at start, by a reload that changes
  * pg_sweep.strategy, and by pg_sweep_set_strategy('auto').
- *
- * IDENTIFICATION
- *	  extension/sweep/auto.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * balance.c
+ * extension/sweep/balance.c
  *	  Plans which partition serves which requests of another.
  *
  * A partition with more requests than its fair share has an excess, one with
@@ -15,9 +15,6 @@
  *
  * Amounts are whole numbers: sums are exact, "nothing left" is a comparison
  * with zero, and the second stage ends.
- *
- * IDENTIFICATION
- *	  extension/sweep/balance.c
  *
  *-------------------------------------------------------------------------
  */

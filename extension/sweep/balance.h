@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * balance.h
+ * extension/sweep/balance.h
  *	  Plans which partition serves which requests of another.
  *
  * Backends request buffers where they run, not where there is room.  If each
@@ -15,8 +15,6 @@
  *
  * Nothing here knows processes or shared memory: test/sweep/test_sweep
  * compares plans with a linear-programming oracle.
- *
- * extension/sweep/balance.h
  *
  *-------------------------------------------------------------------------
  */

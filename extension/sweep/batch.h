@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * batch.h
+ * extension/sweep/batch.h
  *	  How many tickets a lease may have.
  *
  * Two forces decide.  A larger batch means less traffic on the hand's cache
@@ -34,8 +34,6 @@
  * at their next use (lease.h).  The sum of all unused tickets stays within
  * the limit, or at one ticket per backend if there are more backends than
  * that.
- *
- * extension/sweep/batch.h
  *
  *-------------------------------------------------------------------------
  */

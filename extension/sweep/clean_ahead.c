@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * clean_ahead.c
+ * extension/sweep/clean_ahead.c
  *	  The background writer's scan of one partition, ahead of its hand.
  *
  * In three steps: several partitions share the pages that may be written in
@@ -18,9 +18,6 @@
  * of reusable buffers is sampled between two moves, over any number of
  * cycles.  Dropped parts of leases count as passed over, because the hand
  * will pass over as many of the buffers ahead.
- *
- * IDENTIFICATION
- *	  extension/sweep/clean_ahead.c
  *
  *-------------------------------------------------------------------------
  */

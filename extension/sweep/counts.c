@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * counts.c
+ * extension/sweep/counts.c
  *	  Adds up the counters of the slots, and resets the sums.
- *
- * IDENTIFICATION
- *	  extension/sweep/counts.c
  *
  *-------------------------------------------------------------------------
  */

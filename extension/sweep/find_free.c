@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * find_free.c
+ * extension/sweep/find_free.c
  *	  Is there a buffer that holds no page?
  *
  * Core answers from its freelist.  Other strategies have none, so this
  * examines the buffers.  The only caller is autoprewarm, which asks before
  * each block and stops at the first "no".  The cursor makes all its questions
  * together cost about one walk over the descriptors.
- *
- * IDENTIFICATION
- *	  extension/sweep/find_free.c
  *
  *-------------------------------------------------------------------------
  */

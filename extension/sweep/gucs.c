@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * gucs.c
+ * extension/sweep/gucs.c
  *	  Parameters of the feature "sweep".
- *
- * IDENTIFICATION
- *	  extension/sweep/gucs.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * hand.h
+ * extension/sweep/hand.h
  *	  The clock hand: a 64-bit ticket counter, alone on its cache line.
  *
  * Buffer = ticket mod n, pass = ticket div n, for a partition of n buffers.
@@ -12,8 +12,6 @@
  * Nothing else shares the line.  Core's allocation counter is beside its hand
  * and is written at every allocation, so batches would remove only half of
  * the traffic.
- *
- * extension/sweep/hand.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * hooks.c
+ * extension/sweep/hooks.c
  *	  The table of strategies, and the routines that core calls.
- *
- * IDENTIFICATION
- *	  extension/sweep/hooks.c
  *
  *-------------------------------------------------------------------------
  */

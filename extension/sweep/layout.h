@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * layout.h
+ * extension/sweep/layout.h
  *	  The number of partitions, and their boundaries.
  *
  * Boundaries are at ends of pages, because each page of the buffers is put on
@@ -9,8 +9,6 @@
  * Sizes differ by at most one unit.
  *
  * Only arithmetic: test/sweep/test_sweep tries all cases.
- *
- * extension/sweep/layout.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lease.h
+ * extension/sweep/lease.h
  *	  A lease: consecutive tickets of a hand that one backend walks privately.
  *
  * One fetch-add on the hand takes the whole batch, so the hand's cache line
@@ -45,8 +45,6 @@
  *
  * Nothing here knows processes, or shared memory beyond the partition:
  * test/sweep/test_sweep drives any interleaving of it.
- *
- * extension/sweep/lease.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * partitions.c
+ * extension/sweep/partitions.c
  *	  The partitions of the pool, and the home of a process.
  *
  * Nothing computed here changes while the server runs.  The maps from CPUs to
  * partitions are made in the postmaster and inherited.  They are only read,
  * so each CPU can keep their cache lines.
- *
- * IDENTIFICATION
- *	  extension/sweep/partitions.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * partitions.h
- *	  The partitions of the pool, and the home of a process.
- *
  * extension/sweep/partitions.h
+ *	  The partitions of the pool, and the home of a process.
  *
  *-------------------------------------------------------------------------
  */

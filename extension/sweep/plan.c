@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * plan.c
+ * extension/sweep/plan.c
  *	  Plans the balance of partitions in the background writer: count, plan,
  *	  publish.
  *
  * Called only by the background writer, except where noted.
- *
- * IDENTIFICATION
- *	  extension/sweep/plan.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * shmem.c
+ * extension/sweep/shmem.c
  *	  Creates the shared memory of buffer replacement.
- *
- * IDENTIFICATION
- *	  extension/sweep/shmem.c
  *
  *-------------------------------------------------------------------------
  */

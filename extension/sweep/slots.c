@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * slots.c
+ * extension/sweep/slots.c
  *	  A process takes its slot, and leaves it.
  *
  * The number of slots in use decides how large a lease may be, so both change
  * under the mutex, and the size always fits the number.  That happens twice
  * in a process' life; the hot path only reads the size.
- *
- * IDENTIFICATION
- *	  extension/sweep/slots.c
  *
  *-------------------------------------------------------------------------
  */

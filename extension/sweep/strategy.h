@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * strategy.h
+ * extension/sweep/strategy.h
  *	  The interface of buffer replacement strategies.
  *
  * To add one: write sweep/strategy_NAME.c with one const PgSweepStrategyRoutine,
@@ -8,8 +8,6 @@
  *
  * A strategy knows buffers and hands.  It knows nothing of SQL, parameters or
  * views, and holds its state in shared memory.
- *
- * extension/sweep/strategy.h
  *
  *-------------------------------------------------------------------------
  */

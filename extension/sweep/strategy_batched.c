@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * strategy_batched.c
+ * extension/sweep/strategy_batched.c
  *	  Strategy "batched": one hand for the whole pool, taken in leases.
  *
  * After Mlodgenski and Burd, "Batched clock sweep to reduce cross-socket
  * atomic contention" (pgsql-hackers, 2026).  Different from it: the hand is a
  * 64-bit ticket, leases expire, allocations are counted in per-backend slots,
  * and a buffer costs at most one compare-and-swap.
- *
- * IDENTIFICATION
- *	  extension/sweep/strategy_batched.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * strategy_partitioned.c
+ * extension/sweep/strategy_partitioned.c
  *	  Strategy "partitioned": a hand for each part of the pool, taken in leases.
  *
  * After Vondra, "Adding basic NUMA awareness" (pgsql-hackers, 2025-26):
@@ -19,9 +19,6 @@
  *	 pool;
  * - a walk that finds only pins goes on to the next nearest partition, lease
  *	 by lease.
- *
- * IDENTIFICATION
- *	  extension/sweep/strategy_partitioned.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * strategy_stock.c
+ * extension/sweep/strategy_stock.c
  *	  Strategy "stock": core's own freelist and clock sweep.
  *
  * Leaves every call to core: the strategy to switch back to, and the baseline
  * of comparisons on a running server.
- *
- * IDENTIFICATION
- *	  extension/sweep/strategy_stock.c
  *
  *-------------------------------------------------------------------------
  */

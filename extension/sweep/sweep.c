@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * sweep.c
+ * extension/sweep/sweep.c
  *	  The feature "sweep": buffer replacement.
- *
- * IDENTIFICATION
- *	  extension/sweep/sweep.c
  *
  *-------------------------------------------------------------------------
  */

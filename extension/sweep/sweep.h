@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sweep.h
+ * extension/sweep/sweep.h
  *	  Buffer replacement: the state in shared memory, and which process may
  *	  touch which part of it.
  *
@@ -30,8 +30,6 @@
  * find_free.c		is there a buffer without a page?
  * counts.[ch]		adding up what the slots have counted
  * gucs.c, views.c, views_partitions.c
- *
- * extension/sweep/sweep.h
  *
  *-------------------------------------------------------------------------
  */

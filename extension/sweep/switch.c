@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * switch.c
+ * extension/sweep/switch.c
  *	  Switches the active strategy under load.
  *
  * One word in shared memory says which strategy is active, and every
@@ -17,9 +17,6 @@
  * background writer when a reload has changed pg_sweep.strategy.  The later
  * one wins.  A reload that does not change the parameter does not undo the
  * function.
- *
- * IDENTIFICATION
- *	  extension/sweep/switch.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * transport.c
+ * extension/sweep/transport.c
  *	  Solves the transportation problem: which node's excess goes to which
  *	  room.
  *
@@ -11,9 +11,6 @@
  *
  * Textbook names: min-cost flow by successive shortest paths (Ahuja, Magnanti,
  * Orlin, "Network Flows", 9.7), with Bellman and Ford's method for the paths.
- *
- * IDENTIFICATION
- *	  extension/sweep/transport.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,11 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * transport.h
+ * extension/sweep/transport.h
  *	  The transportation problem: excess here, room there, and distances.
  *
  * Internal to balance.c, which makes it, and transport.c, which solves it.
- *
- * extension/sweep/transport.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * victim.h
+ * extension/sweep/victim.h
  *	  One look at one buffer: in use, used of late, or a victim.
  *
  * Core locks the header of every buffer that the hand passes, pinned or not:
@@ -11,8 +11,6 @@
  *
  * The rule of buf_internals.h is kept: without the header lock, state changes
  * only by compare-and-swap from a value without BM_LOCKED.
- *
- * extension/sweep/victim.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * views.c
+ * extension/sweep/views.c
  *	  SQL functions that switch strategies, and show them and their users.
- *
- * IDENTIFICATION
- *	  extension/sweep/views.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * views_partitions.c
+ * extension/sweep/views_partitions.c
  *	  SQL functions that show partitions, NUMA nodes and the balance of both.
  *
  * They show shared memory; numa/views.c asks the kernel.  Without pg_sweep in
  * the server they return no rows.
- *
- * IDENTIFICATION
- *	  extension/sweep/views_partitions.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * walk.c
+ * extension/sweep/walk.c
  *	  Walks leases until it finds a victim.
- *
- * IDENTIFICATION
- *	  extension/sweep/walk.c
  *
  *-------------------------------------------------------------------------
  */

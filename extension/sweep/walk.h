@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * walk.h
+ * extension/sweep/walk.h
  *	  Walks leases over a partition: the common case, inlined.
  *
  * An allocation touches the read-mostly lines of PgSweepShared and of the
@@ -12,8 +12,6 @@
  * wait for it.  So every other instruction counts, four per cycle.  For that
  * reason arguments keep their registers from one function to the next, and
  * counters are derived from each other where possible.
- *
- * extension/sweep/walk.h
  *
  *-------------------------------------------------------------------------
  */

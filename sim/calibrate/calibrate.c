@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * calibrate.c
+ * sim/calibrate/calibrate.c
  *	  Takes one sample of one measurement on given CPUs and prints it, in
  *	  picoseconds.
  *

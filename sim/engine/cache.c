@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * cache.c
+ * sim/engine/cache.c
  *	  What an access to a line of shared memory costs.
  *
  * A line has an owner, which may read and write it, or sharers, which may read it.

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * config.c
+ * sim/engine/config.c
  *	  The keys of the configuration, and the machine.
  *
  * A line is "key value".  An unknown key, one that comes twice and a value out of

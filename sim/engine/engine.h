@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * engine.h
+ * sim/engine/engine.h
  *	  What the files of the engine share.
  *
  * Everything is a pure function of the configuration: no address, no clock of

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fiber.c
+ * sim/engine/fiber.c
  *	  Fibers: stacks, switches, and the private variables of a process.
  *
  * The build puts the static variables of the files that are played into two

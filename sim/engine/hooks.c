@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * hooks.c
+ * sim/engine/hooks.c
  *	  The calls that the compiler makes: of each access to memory
  *	  (-fsanitize=thread) and of each basic block (-fsanitize-coverage).
  *

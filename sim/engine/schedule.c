@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * schedule.c
+ * sim/engine/schedule.c
  *	  The order of the fibers: event queue, time slices, sleepers.
  *
  * A fiber runs until it comes to something that others can see or change, at a

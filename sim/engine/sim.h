@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sim.h
+ * sim/engine/sim.h
  *	  What loads, strategies and stand-ins for the server may ask of the
  *	  simulator.
  *

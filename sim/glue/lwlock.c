@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lwlock.c
+ * sim/glue/lwlock.c
  *	  What lwlock.c and extension/lwlock/ need of the rest of the server:
  *	  PGPROCs, semaphores, locks, the library's shared memory, parameters.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * pg_sweep.c
+ * sim/glue/pg_sweep.c
  *	  What stands in for the rest of the extension, and its strategies as those
  *	  of the simulator.
  *

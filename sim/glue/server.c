@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * server.c
+ * sim/glue/server.c
  *	  What stands in for the server around the strategies: its global variables,
  *	  its clock, its errors, its spinlocks and buffer headers.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * strategies.c
+ * sim/glue/strategies.c
  *	  The strategies that there are, the pool that they work on, and the
  *	  background writer.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sim_shim.h
+ * sim/include/sim_shim.h
  *	  Included before each file that is played (-include): what the compiler
  *	  would not tell of, in words of which it does.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * alloc.c
+ * sim/loads/alloc.c
  *	  Backends that allocate victims in a loop, as bench/alloc makes them do in a
  *	  real server.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * counters.c
+ * sim/loads/counters.c
  *	  Threads that increment a counter in a loop, all the same one or each its
  *	  own: the benchmark of Freund, "Lockless queue of waiters in LWLock",
  *	  pgsql-hackers 2022-11-04.

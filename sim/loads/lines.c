@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lines.c
+ * sim/loads/lines.c
  *	  One operation, again and again: for tests of the machine model by times
  *	  that can be worked out by hand.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lwlock.c
+ * sim/loads/lwlock.c
  *	  Load "lwlock": processes that want one LWLock.
  *
  *	 load.policy	unpatched: PostgreSQL's own lwlock.c; none (nothing loaded),

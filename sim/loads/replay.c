@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * replay.c
+ * sim/loads/replay.c
  *	  Load "replay": one backend allocates from the state that a real server
  *	  was in, as the test module measure_sweep has recorded it.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * scans.c
+ * sim/loads/scans.c
  *	  Load "scans": clients scan tables of their own that together are larger
  *	  than the pool, as in the benchmark of "Adding basic NUMA awareness".
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * private.c
+ * sim/test/private.c
  *	  In place of loads/loads.c: one load, which finds out whether each fiber
  *	  has static variables of its own, small and large ones.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * batched.c
+ * sim/upstream/batched.c
  *	  The batched clock sweep of Mlodgenski and Burd, "Batched clock sweep to
  *	  reduce cross-socket atomic contention", pgsql-hackers 2026, as its first
  *	  message describes it.

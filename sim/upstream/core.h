@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * core.h
+ * sim/upstream/core.h
  *	  How PostgreSQL 18 finds a victim, written again: what its strategies have
  *	  in common.
  *

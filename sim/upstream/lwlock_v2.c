@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lwlock_v2.c
+ * sim/upstream/lwlock_v2.c
  *	  "Lockless queue of waiters in LWLock", second version (Borisov, Korotkov;
  *	  pgsql-hackers, November 2022), written from what the thread says of it.
  *

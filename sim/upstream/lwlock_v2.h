@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lwlock_v2.h
+ * sim/upstream/lwlock_v2.h
  *	  The lock of "Lockless queue of waiters in LWLock", second version.
  *
  *-------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * partitioned.c
+ * sim/upstream/partitioned.c
  *	  The partitioned clock sweep of Vondra, "Adding basic NUMA awareness",
  *	  pgsql-hackers 2025 to 2026, with adaptive balancing.
  *

@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * test_module.h
+ * test/lib/test_module.h
  *	  What the SQL functions of several test modules need.
  *
  * It uses nothing but core's exported functions: modules that measure an
  * unpatched server include it, too.
- *
- * test/lib/test_module.h
  *
  *-------------------------------------------------------------------------
  */

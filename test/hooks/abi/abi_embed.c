@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * abi_embed.c
+ * test/hooks/abi/abi_embed.c
  *	  A preloaded extension that embeds LWLocks at 4-byte and at 8-byte
  *	  boundaries, in shared memory and in a DSM segment, and that has
  *	  statistics of its own, whose entries embed one, too.
  *
  * t/hooks/abi.pl compiles it with the headers of an unpatched server and loads it
  * into a patched one.
- *
- * IDENTIFICATION
- *	  test/hooks/abi/abi_embed.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * abi_probe.c
+ * test/hooks/abi/abi_probe.c
  *	  An extension as there are many: it embeds an LWLock, reads buffer
  *	  descriptors, and knows nothing of pg_sweep.
  *
  * t/hooks/abi.pl compiles it with the headers of an unpatched server and loads it
  * into a patched one.
- *
- * IDENTIFICATION
- *	  test/hooks/abi/abi_probe.c
  *
  *-------------------------------------------------------------------------
  */

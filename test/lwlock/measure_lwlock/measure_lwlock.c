@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * measure_lwlock.c
+ * test/lwlock/measure_lwlock/measure_lwlock.c
  *	  Acquires and releases one LWLock in a loop inside the server.
  *
  * A test-only extension that measures the cost of waiting for one lock, and lets a
@@ -9,9 +9,6 @@
  *
  * The hot lock is in its own named tranche, which needs shared_preload_libraries.
  * Counting instructions does not.
- *
- * IDENTIFICATION
- *	  test/lwlock/measure_lwlock/measure_lwlock.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * actors.c
+ * test/lwlock/test_lwlock/actors.c
  *	  Sessions that take commands from others.
  *
  * An actor is a session in test_lwlock_serve(), which executes one command after
  * the other and keeps its LWLocks in between.  A test script in one session moves
  * several processes step by step, and looks at the results.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/actors.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * hammer.c
+ * test/lwlock/test_lwlock/hammer.c
  *	  All ways of acquiring and releasing LWLocks, at random, as fast as possible.
  *
  * An exclusive holder adds one to a plain counter: two holders at once would lose
  * a count.  A shared holder must see the counter unchanged.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/hammer.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * hooks.c
+ * test/lwlock/test_lwlock/hooks.c
  *	  Stop points around the hooks for waiting, and notes on which process sleeps
  *	  on which lock.
  *
@@ -10,9 +10,6 @@
  *
  * A hook must not wait for anything that takes an LWLock or is woken by the
  * semaphore of this process.  Hence a stopped process polls.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/hooks.c
  *
  *-------------------------------------------------------------------------
  */

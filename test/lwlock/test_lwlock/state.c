@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * state.c
+ * test/lwlock/test_lwlock/state.c
  *	  The word and the queue of a lock, seen and changed from SQL.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/state.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * switcher.c
+ * test/lwlock/test_lwlock/switcher.c
  *	  A worker that switches waiting policies and replacement strategies
  *	  periodically, by pg_sweep's own functions.
  *
@@ -8,9 +8,6 @@
  * name of our role, which is in the catalog cache after the first call.  Each
  * policy that the parameter knows is set for all tranches or for a random one of
  * core's; or a random tranche returns to the default.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/switcher.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * test_lwlock.c
+ * test/lwlock/test_lwlock/test_lwlock.c
  *	  Loading, parameters, shared memory, background workers.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/test_lwlock.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_lwlock.h
+ * test/lwlock/test_lwlock/test_lwlock.h
  *	  Tests of waiting for LWLocks, from inside the server.
  *
  * Preloaded after pg_sweep.
@@ -13,8 +13,6 @@
  *	 watchdog.c			a worker that looks for processes that sleep forever
  *	 switcher.c			a worker that switches policies and strategies
  *	 tranches.c			locks in tranches of their own; needs no preloading
- *
- * test/lwlock/test_lwlock/test_lwlock.h
  *
  *-------------------------------------------------------------------------
  */

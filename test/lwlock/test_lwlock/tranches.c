@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * tranches.c
+ * test/lwlock/test_lwlock/tranches.c
  *	  LWLocks to be waited for, each in a tranche of its own.
  *
  * Core's own return values say whether and how often a process has slept, not
  * the counters of pg_sweep.  The locks are in dynamic shared memory: this part
  * needs no preloading.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/tranches.c
  *
  *-------------------------------------------------------------------------
  */

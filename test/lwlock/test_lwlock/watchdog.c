@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * watchdog.c
+ * test/lwlock/test_lwlock/watchdog.c
  *	  A worker that looks for processes that sleep forever.
  *
  * Each process notes in its slot where it sleeps (hooks.c).  So every LWLock in
@@ -19,9 +19,6 @@
  *
  * This process waits for no other: it belongs to no database, and takes no LWLock
  * after its start.
- *
- * IDENTIFICATION
- *	  test/lwlock/test_lwlock/watchdog.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * harness.h
- *	  What the files of the harness share.
- *
  * test/lwlock/threads/harness.h
+ *	  What the files of the harness share.
  *
  *-------------------------------------------------------------------------
  */

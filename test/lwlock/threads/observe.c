@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * observe.c
+ * test/lwlock/threads/observe.c
  *	  Checks and counts each change of a lock's word.
  *
  * The rules are those of the notes in lwlock.c and lwlock_queue.h.  All notes are
  * private to a backend: the harness adds no synchronization.
- *
- * test/lwlock/threads/observe.c
  *
  *-------------------------------------------------------------------------
  */

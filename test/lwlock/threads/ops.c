@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * ops.c
+ * test/lwlock/threads/ops.c
  *	  What the backends of the harness do, and what must be true of each
  *	  operation.
- *
- * test/lwlock/threads/ops.c
  *
  *-------------------------------------------------------------------------
  */

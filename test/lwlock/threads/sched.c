@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sched.c
+ * test/lwlock/threads/sched.c
  *	  The scheduler, and semaphores.
  *
  * Two ways to play backends:
@@ -14,8 +14,6 @@
  *				show.  But nothing happens between two points, and memory is
  *				sequentially consistent: threads and ThreadSanitizer find races
  *				and missing barriers.
- *
- * test/lwlock/threads/sched.c
  *
  *-------------------------------------------------------------------------
  */

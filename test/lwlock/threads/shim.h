@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * shim.h
+ * test/lwlock/threads/shim.h
  *	  Included before each file of the server or the extension (-include): lets
  *	  threads play backends.
  *
  * Globals of a process are elements of arrays here; per_backend does the same for
  * static variables.  Each atomic operation, barrier and sleep is a point where
  * others may run, and is observed.
- *
- * test/lwlock/threads/shim.h
  *
  *-------------------------------------------------------------------------
  */

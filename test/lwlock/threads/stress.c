@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * stress.c
+ * test/lwlock/threads/stress.c
  *	  Rounds of random operations, and what must be true after each.
  *
  * In a round, a few backends do some operations each with a few locks (ops.c).
  * Afterwards locks must be free, queues empty, semaphores at what was posted for
  * no reason, and sums exact.
- *
- * test/lwlock/threads/stress.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * stubs.c
+ * test/lwlock/threads/stubs.c
  *	  Parts of the server that lwlock.c and lwlock/ use in the harness; unused.c
  *	  has those that they only refer to.
- *
- * test/lwlock/threads/stubs.c
  *
  *-------------------------------------------------------------------------
  */

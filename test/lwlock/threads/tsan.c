@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * tsan.c
+ * test/lwlock/threads/tsan.c
  *	  How ThreadSanitizer is told about volatile accesses and barriers.
  *
  * The server reads atomics by plain volatile accesses, and orders them by barriers
@@ -23,8 +23,6 @@
  * fence also orders later writes, but nothing here depends on that.
  *
  * This file is compiled without instrumentation.
- *
- * test/lwlock/threads/tsan.c
  *
  *-------------------------------------------------------------------------
  */

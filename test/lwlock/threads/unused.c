@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * unused.c
+ * test/lwlock/threads/unused.c
  *	  Functions of the server that lwlock.c refers to in code that the harness
  *	  does not reach, or only after a failure.
  *
  * No header is included: their true types do not matter.
- *
- * test/lwlock/threads/unused.c
  *
  *-------------------------------------------------------------------------
  */

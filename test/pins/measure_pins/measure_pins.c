@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * measure_pins.c
+ * test/pins/measure_pins/measure_pins.c
  *	  Pins and unpins buffers in a loop inside the server.
  *
  * A test-only extension that measures the cost of a pin and an unpin to a backend
@@ -34,9 +34,6 @@
  * Pages are chosen at random, to avoid neighbouring buffer numbers.  The seed is
  * fixed: both servers get the same pages.  Random hits come from a sequence that is
  * prepared before, and too long for a branch predictor to learn.
- *
- * IDENTIFICATION
- *	  test/pins/measure_pins/measure_pins.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * model.c
+ * test/pins/test_pins/model.c
  *	  The model's counts, and their comparison with bufmgr.c's.
  *
  * Only bufmgr.c knows how often a buffer is pinned; DebugPrintBufferRefcount()
@@ -8,9 +8,6 @@
  * the last lookup.  Hence it is not called after every step: the comparison must
  * not hide an error.  The shared count of a buffer can be read without such an
  * effect, and is compared after every step.
- *
- * IDENTIFICATION
- *	  test/pins/test_pins/model.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * model.h
+ * test/pins/test_pins/model.h
  *	  The pins that a backend should have: plain arrays with one element per
  *	  buffer, and a list per resource owner.
- *
- * test/pins/test_pins/model.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * model_owners.c
+ * test/pins/test_pins/model_owners.c
  *	  Resource owners and subtransactions, which release what they own.
- *
- * IDENTIFICATION
- *	  test/pins/test_pins/model_owners.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * random.c
+ * test/pins/test_pins/random.c
  *	  Random steps with pins, compared with a model after each.
  *
  * Half of the blocks are chosen from a small hot set.  Each phase has its own
  * number of buffers to hold, some phases zero: every number of pins occurs, going
  * up and going down.
- *
- * IDENTIFICATION
- *	  test/pins/test_pins/random.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * statements.c
+ * test/pins/test_pins/statements.c
  *	  Runs SQL statements while many buffers are pinned.
- *
- * IDENTIFICATION
- *	  test/pins/test_pins/statements.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,12 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * test_pins.c
+ * test/pins/test_pins/test_pins.c
  *	  Holds pins for others to see, leaks pins, runs out of memory.
  *
  * The comparison with a model is in random.c.
- *
- * IDENTIFICATION
- *	  test/pins/test_pins/test_pins.c
  *
  *-------------------------------------------------------------------------
  */

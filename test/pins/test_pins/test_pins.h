@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * test_pins.h
- *	  A backend's own pins, as seen from outside bufmgr.c.
- *
  * test/pins/test_pins/test_pins.h
+ *	  A backend's own pins, as seen from outside bufmgr.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * files.c
+ * test/ring/test_ring/files.c
  *	  Files that cannot be written to.
- *
- * IDENTIFICATION
- *	  test/ring/test_ring/files.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * hold.c
+ * test/ring/test_ring/hold.c
  *	  Other users of a ring's buffers.
- *
- * IDENTIFICATION
- *	  test/ring/test_ring/hold.c
  *
  *-------------------------------------------------------------------------
  */

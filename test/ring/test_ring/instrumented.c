@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * instrumented.c
+ * test/ring/test_ring/instrumented.c
  *	  A copy of pg_sweep's laps through rings, with places to stop at.
  *
  * The code is the extension's own, extension/ring/lap.c and run.c, with stops
  * before it pins, locks, begins I/O and writes.  A session can use the copy in
  * place of the extension's.
- *
- * IDENTIFICATION
- *	  test/ring/test_ring/instrumented.c
  *
  *-------------------------------------------------------------------------
  */

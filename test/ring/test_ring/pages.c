@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * pages.c
+ * test/ring/test_ring/pages.c
  *	  A ring of this session, and operations on pages through it.
- *
- * IDENTIFICATION
- *	  test/ring/test_ring/pages.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * stress.c
+ * test/ring/test_ring/stress.c
  *	  Rings at work, and other processes that change the same pages.
- *
- * IDENTIFICATION
- *	  test/ring/test_ring/stress.c
  *
  *-------------------------------------------------------------------------
  */

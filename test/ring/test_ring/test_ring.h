@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * test_ring.h
- *	  What the parts of this module share.
- *
  * test/ring/test_ring/test_ring.h
+ *	  What the parts of this module share.
  *
  *-------------------------------------------------------------------------
  */

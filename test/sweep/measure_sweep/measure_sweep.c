@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * measure_sweep.c
+ * test/sweep/measure_sweep/measure_sweep.c
  *	  Allocates buffer victims in a loop inside the server.
  *
  * A test-only extension that measures the cost of one call of StrategyGetBuffer().
@@ -27,9 +27,6 @@
  * A buffer taken from core's freelist does not go back there.  It is as if it
  * had been used and invalidated without being freed: the sweep
  * finds it.
- *
- * IDENTIFICATION
- *	  test/sweep/measure_sweep/measure_sweep.c
  *
  *-------------------------------------------------------------------------
  */

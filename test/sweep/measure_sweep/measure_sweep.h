@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * measure_sweep.h
- *	  The allocating loop.
- *
  * test/sweep/measure_sweep/measure_sweep.h
+ *	  The allocating loop.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * record.c
+ * test/sweep/measure_sweep/record.c
  *	  Records the victims of an allocating session, and the state before.
  *
  * For comparing the simulator (sim) with the server.  A record begins with a copy
  * of the pieces of shared memory that decide about victims; a simulation that
  * starts from the same state must find the same victims.
- *
- * IDENTIFICATION
- *	  test/sweep/measure_sweep/record.c
  *
  *-------------------------------------------------------------------------
  */

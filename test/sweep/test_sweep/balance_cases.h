@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * balance_cases.h
- *	  Machines and loads for the balancer's test, chosen by a seed.
- *
  * test/sweep/test_sweep/balance_cases.h
+ *	  Machines and loads for the balancer's test, chosen by a seed.
  *
  *-------------------------------------------------------------------------
  */

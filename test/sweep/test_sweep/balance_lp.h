@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * balance_lp.h
+ * test/sweep/test_sweep/balance_lp.h
  *	  The oracle of the balancer's test: the linear program itself.
  *
  * Each partition's requests are supply, each partition's fair share is demand.
@@ -13,8 +13,6 @@
  * is a tree of cells, prices follow from the tree, and a cell that is cheaper than
  * its prices enters.  When there is none, the prices prove that no solution is
  * cheaper.
- *
- * test/sweep/test_sweep/balance_lp.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * balance_mutants.h
+ * test/sweep/test_sweep/balance_mutants.h
  *	  pg_sweep's balancer, and broken variants of it.
  *
  * Each mutant has one mistake: seen in other patches for the same purpose, or a
  * simpler method that seems as good.  t/sweep/balance.pl demands that each is
  * caught.
- *
- * test/sweep/test_sweep/balance_mutants.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * layout_mutants.h
+ * test/sweep/test_sweep/layout_mutants.h
  *	  pg_sweep's layout of partitions, and broken variants of it.
  *
  * Each mutant has one mistake that a pool of a round size does not show.
  * t/sweep/layout.pl demands that each is caught.
- *
- * test/sweep/test_sweep/layout_mutants.h
  *
  *-------------------------------------------------------------------------
  */

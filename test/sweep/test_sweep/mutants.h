@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * mutants.h
+ * test/sweep/test_sweep/mutants.h
  *	  pg_sweep's lease code, and broken variants of it.
  *
  * Each mutant has one mistake: seen in other patches for the same purpose, or one
  * edit away from lease.h.  t/sweep/properties.pl demands that each is caught.
- *
- * test/sweep/test_sweep/mutants.h
  *
  *-------------------------------------------------------------------------
  */

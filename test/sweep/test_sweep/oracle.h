@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * oracle.h
+ * test/sweep/test_sweep/oracle.h
  *	  Properties of leases, from their definitions and not from the formulas of
  *	  lease.h and batch.h.
- *
- * test/sweep/test_sweep/oracle.h
  *
  *-------------------------------------------------------------------------
  */

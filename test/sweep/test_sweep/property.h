@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * property.h
+ * test/sweep/test_sweep/property.h
  *	  Common parts of the property tests: the code under test by its name, and
  *	  results as rows.
  *
  * Each test has a table of structs whose first member is a name: pg_sweep's
  * code and its mutants.
- *
- * test/sweep/test_sweep/property.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sim.h
+ * test/sweep/test_sweep/sim.h
  *	  A simulated pool of virtual backends that take leases of one hand.
  *
  * The headers of pg_sweep are compiled in here with their atomic operations
@@ -8,8 +8,6 @@
  * and let others go on, for a moment or for laps.  Thus interleavings are those of
  * a real machine, between any two atomic operations, but a seed chooses them and
  * they are repeatable.
- *
- * test/sweep/test_sweep/sim.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * test_sweep.c
+ * test/sweep/test_sweep/test_sweep.c
  *	  Property tests of pg_sweep's hand, leases and batch sizes, on private
  *	  memory, under random interleavings.
  *
  * sim.h		the virtual backends, and atomic operations that let others run
  * oracle.h		what must be true, from definitions
  * mutants.h	the code under test, and broken variants to test the test with
- *
- * IDENTIFICATION
- *	  test/sweep/test_sweep/test_sweep.c
  *
  *-------------------------------------------------------------------------
  */

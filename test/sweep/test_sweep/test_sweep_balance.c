@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * test_sweep_balance.c
+ * test/sweep/test_sweep/test_sweep_balance.c
  *	  Property tests of pg_sweep's balancer.
  *
  * balance_cases.h		machines and loads
  * balance_lp.h			the linear program that plans are compared with
  * balance_mutants.h	the code under test, and broken variants of it
- *
- * IDENTIFICATION
- *	  test/sweep/test_sweep/test_sweep_balance.c
  *
  *-------------------------------------------------------------------------
  */

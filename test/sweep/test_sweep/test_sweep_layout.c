@@ -1,12 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * test_sweep_layout.c
+ * test/sweep/test_sweep/test_sweep_layout.c
  *	  Property tests of the number of partitions and of their boundaries.
  *
  * layout_mutants.h		the code under test, and broken variants of it
- *
- * IDENTIFICATION
- *	  test/sweep/test_sweep/test_sweep_layout.c
  *
  *-------------------------------------------------------------------------
  */

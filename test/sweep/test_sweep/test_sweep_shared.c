@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * test_sweep_shared.c
+ * test/sweep/test_sweep/test_sweep_shared.c
  *	  pg_sweep's hand and leases under true concurrency.
  *
  * Several backends take leases of one partition in dynamic shared memory, at
  * once and as fast as they can.  Each ticket used sets a bit, which reveals one
  * that is used twice.  At the end, the tickets used, dropped and left over must
  * add up to those that the hand gave out.
- *
- * IDENTIFICATION
- *	  test/sweep/test_sweep/test_sweep_shared.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,12 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * test_wrong_api.c
+ * test/sweep/test_sweep/test_wrong_api.c
  *	  Makes the server look as if it were built with another hook contract.
  *
  * Preloaded before pg_sweep, it changes the number that pg_sweep compares.
- *
- * IDENTIFICATION
- *	  test/sweep/test_sweep/test_wrong_api.c
  *
  *-------------------------------------------------------------------------
  */

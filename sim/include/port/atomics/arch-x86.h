@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * arch-x86.h
+ * sim/include/port/atomics/arch-x86.h
  *	  In place of PostgreSQL's file of this name, in the simulator.
  *
  * The compiler tells of no access that inline assembly makes.  Without it,
  * generic-gcc.h takes the compiler's builtins, of which it tells.  Barriers are
  * what they are on x86: the full one is a locked instruction, the others keep
  * the compiler from moving things.
- *
- * sim/include/port/atomics/arch-x86.h
  *
  *-------------------------------------------------------------------------
  */
