@@ -495,10 +495,8 @@ sub is_written
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is_deeply([ $self->written_blocks($name, $first, $last - $first + 1) ],
 		$expected, "$title: these blocks are in the file");
-	is_deeply(
-		[ grep { $_ >= $first && $_ <= $last } $self->dirty_blocks($name) ],
-		[ grep { !$written{$_} } $first .. $last ],
-		"$title: the others are still dirty");
+	is_deeply([ grep { $_ >= $first && $_ <= $last } $self->dirty_blocks($name) ],
+		[ grep { !$written{$_} } $first .. $last ], "$title: the others are still dirty");
 	$self->is_quiet($name, $title);
 	return;
 }

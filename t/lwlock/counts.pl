@@ -337,8 +337,7 @@ END $$;} ]);
 	{
 		my ($clients, $transactions, $text) = @{ $loads{$name} };
 
-		$running{$name} = start_pgbench($node, $name,
-			'--file' => write_script("$name.sql", $text),
+		$running{$name} = start_pgbench($node, $name, '--file' => write_script("$name.sql", $text),
 			'--client' => $clients, '--transactions' => $transactions);
 	}
 	is(wait_for_background($running{$_}, 0), 0, "resets under load: $_") foreach sort keys %running;

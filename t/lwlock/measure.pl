@@ -36,7 +36,7 @@ is(sql('SELECT measure_lwlock_turns()'), 1000, 'as many turns');
 is(sql(q{SELECT acquisitions FROM measure_lwlock_hot(1000, mode => 'shared')}),
 	1000, 'that many acquisitions in shared mode');
 is(sql('SELECT measure_lwlock_turns()'), 1000, 'which are no turns');
-is( sql('SELECT acquisitions > 0 AND elapsed_ns >= 20000000 FROM measure_lwlock_hot(duration_ms => 20)'),
+is(sql('SELECT acquisitions > 0 AND elapsed_ns >= 20000000 FROM measure_lwlock_hot(duration_ms => 20)'),
 	't', 'or for that long');
 
 # Sessions begin together and contend.  Holders are so slow that some lose their CPU

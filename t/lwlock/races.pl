@@ -406,8 +406,7 @@ sub left_to_queuer
 		$t->force('list_locked', 'true');
 		$t->policy($wake);
 		is($t->do(0, 'release'), 'done', "$title: the releaser is done");
-		is( $t->state,
-			"free|list_locked release_ok wake_wanted|1$kind",
+		is($t->state, "free|list_locked release_ok wake_wanted|1$kind",
 			"$title: it has left a note");
 		$t->policy('stock');
 		$t->go(2);
@@ -506,9 +505,7 @@ for my $how ([ 'exclusive', 'the lock is free' ],
 	$t->do(0, 'acquire');
 	$t->sleep_over(1, 'acquire');
 	$t->force($what, 'false');
-	ok( $node->wait_for_log(
-			qr/hang: process $pid sleeps on test_lwlock, but \Q$finding\E/,
-			$offset),
+	ok($node->wait_for_log(qr/hang: process $pid sleeps on test_lwlock, but \Q$finding\E/, $offset),
 		"the watchdog sees that $finding");
 	cmp_ok($t->sql('SELECT hangs FROM test_lwlock_workers()'), '>', 0, 'and counts it');
 	$t->force($what, 'true');

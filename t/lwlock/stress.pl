@@ -145,12 +145,8 @@ while ($healthy)
 	my $left = $end - time;
 	my $last = $left < 2 * $until_kill;
 	my $offset = -s $node->logfile;
-	my $load = start_pgbench(
-		$node, "load_$rounds", @scripts,
-		'--client' => $clients,
-		'--jobs' => 2,
-		'--progress' => 1,
-		'--time' => $last ? $until_kill + 2 : 3600);
+	my $load = start_pgbench($node, "load_$rounds", @scripts, '--client' => $clients, '--jobs' => 2,
+		'--progress' => 1, '--time' => $last ? $until_kill + 2 : 3600);
 
 	ok( $node->poll_query_until(
 			'postgres',

@@ -83,8 +83,7 @@ for my $kind ('other', 'read')
 	$node->poll_query_until('postgres', 'SELECT buffers >= 9 FROM pinned')
 	  or die "$kind: fewer than 9 buffers are pinned";
 	# a page that is pinned at this moment stays
-	$node->poll_query_until(
-		'postgres', q{
+	$node->poll_query_until('postgres', q{
 SELECT pg_buffercache_evict_relation('data') IS NOT NULL
   AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%measure_pins_run(''data%'
                   AND pid <> pg_backend_pid() AND state = 'active')}

@@ -30,9 +30,7 @@ my @sizes = $large == 16 ? (1024, 16 * 1024) : (max(64, $large * 64), $large * 1
 diag("compares shared_buffers of $sizes[0] and $sizes[1] MB, as the machine has $total GB, not 1 and 16 GB")
   if $large != 16;
 
-my $node = sweep_node(
-	'main',
-	conf => qq{
+my $node = sweep_node('main', conf => qq{
 huge_pages = off
 max_connections = 20
 bgwriter_lru_maxpages = 0

@@ -67,8 +67,7 @@ sub random_steps
 {
 	my ($on, $title, $n, $first, $held, $moves_heads) = @_;
 	my $begin = time;
-	my ($status, $out, $err) = $on->psql(
-		'postgres',
+	my ($status, $out, $err) = $on->psql('postgres',
 		"SELECT * FROM test_pins_random('random_steps', $n, $first, $held)",
 		extra_params => ['-x']);
 	my %found = map { split /\|/, $_, 2 } split /\n/, $out;
@@ -110,8 +109,7 @@ create_table($node, 'random_steps', 0);
 random_steps($node, 'alone', $steps, $seed, 480, $has_info);
 random_steps($node, 'alone', $steps, $seed + 1, 110, $has_info);
 
-is( ($node->psql('postgres', q{SELECT test_pins_random('random_steps', 1000, 1, 100000)}))[0],
-	3,
+is(($node->psql('postgres', q{SELECT test_pins_random('random_steps', 1000, 1, 100000)}))[0], 3,
 	'more than a quarter of the buffers is refused');
 
 # ---- thousands at once, seen by another session ----
@@ -171,13 +169,7 @@ is(scalar @warnings, 20, 'with a warning for each')
 my %leaked = map { /blockNum=(\d+)/ ? ($1 => 1) : () } @warnings;
 is_deeply([ sort { $a <=> $b } keys %leaked ], [ 0 .. 19 ], 'that names its block');
 
-is_deeply(
-	[
-		unexpected_log_lines(
-			$node, 0,
-			qr/division by zero/, qr/cannot hold 100000 of/)
-	],
-	[],
+is_deeply([ unexpected_log_lines($node, 0, qr/division by zero/, qr/cannot hold 100000 of/) ], [],
 	'nothing else in the log');
 $node->stop;
 

@@ -177,10 +177,7 @@ ok( $node->poll_query_until(
 # Five for each place
 my $clients = 2;
 my $each = 5 * $connections / $clients;
-my $short = start_pgbench(
-	$node, 'short',
-	'--connect',
-	'--client' => $clients,
+my $short = start_pgbench($node, 'short', '--connect', '--client' => $clients,
 	'--transactions' => $each,
 	'--file' => write_script('short', "SELECT count(*) FROM pages WHERE i < 5;\n"));
 is(wait_for_background($short, 60), 0, $clients * $each . ' short-lived connections')

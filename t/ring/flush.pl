@@ -113,12 +113,12 @@ sub check_counts
 #
 # The view
 #
-is( sql(q{
+is(sql(q{
 SELECT string_agg(attname || ' ' || format_type(atttypid, NULL), ', ' ORDER BY attnum)
   FROM pg_attribute WHERE attrelid = 'pg_sweep_ring'::regclass}),
 	'ring text, ' . join(', ', map { "$_ bigint" } @ring_columns) . ', total_time double precision',
 	'columns of the view');
-is( sql(q{
+is(sql(q{
 SELECT ring, laps + victims + eager + writes + wal_flushes + skipped_clean + skipped_pinned + skipped_used
              + skipped_wal + skipped_locked + skipped_io, total_time
   FROM pg_sweep_ring ORDER BY ring}),
@@ -127,15 +127,13 @@ SELECT ring, laps + victims + eager + writes + wal_flushes + skipped_clean + ski
 is(sql('SHOW pg_sweep.ring_eager_flush') . ' ' . sql('SELECT ring_eager_flush FROM pg_sweep_status'),
 	'off f', 'off by default');
 sql('CREATE ROLE user_of_none; CREATE ROLE monitor IN ROLE pg_monitor');
-like(
-	($node->psql('postgres', 'SET ROLE user_of_none; TABLE pg_sweep_ring'))[2],
+like(($node->psql('postgres', 'SET ROLE user_of_none; TABLE pg_sweep_ring'))[2],
 	qr/permission denied for view pg_sweep_ring/, 'not for every role');
 is(sql('SET ROLE monitor; SELECT count(*) FROM pg_sweep_ring'), 2, 'for pg_monitor');
 like(
 	($node->psql('postgres', 'SET ROLE user_of_none; SET pg_sweep.ring_eager_flush = on'))[2],
 	qr/permission denied to set parameter "pg_sweep.ring_eager_flush"/, 'not every role may set it');
-like(
-	($node->psql('postgres', q{ALTER SYSTEM SET pg_sweep.ring_eager_flush = 'sometimes'}))[2],
+like(($node->psql('postgres', q{ALTER SYSTEM SET pg_sweep.ring_eager_flush = 'sometimes'}))[2],
 	qr/parameter "pg_sweep.ring_eager_flush" requires a Boolean value/, 'on or off');
 
 #
@@ -169,8 +167,7 @@ sql('SELECT pg_sweep_reset_stats()');
 is(sql('SELECT sum(laps + victims + eager + writes + skipped_clean + skipped_pinned + wal_flushes), sum(total_time) FROM pg_sweep_ring'),
 	'0|0', 'a reset sets all to zero');
 isnt(sql('SELECT stats_reset FROM pg_sweep_status'), $reset, 'and pg_sweep_status says when');
-is_deeply(
-	[ map { $_ > 0 } @{ counted('bulkwrite', $copy) }{ 'laps', 'eager', 'writes' } ],
+is_deeply([ map { $_ > 0 } @{ counted('bulkwrite', $copy) }{ 'laps', 'eager', 'writes' } ],
 	[ 1, 1, 1 ], 'after a reset, counting goes on');
 
 #
@@ -331,7 +328,7 @@ SKIP:
 			is($sqlstate, $sqlstate{$case}, "$title: SQLSTATE $sqlstate, on or off");
 			$ring->is_quiet('t', "$title: after the error");
 			is_deeply([ $ring->dirty_blocks('t') ], [ $first .. $end ], "$title: all are still dirty");
-			is( sql("SELECT string_agg(block::text, ' ' ORDER BY block) FROM test_ring_buffers('t') WHERE io_error"),
+			is(sql("SELECT string_agg(block::text, ' ' ORDER BY block) FROM test_ring_buffers('t') WHERE io_error"),
 				join(' ', $first .. $last),
 				"$title: the buffers have the error");
 
@@ -421,9 +418,7 @@ $node->stop;
 # The smallest pool: a ring of two buffers, and a process may pin only one buffer
 # beyond what it needs
 #
-my $tiny = sweep_node(
-	'tiny',
-	conf => q{
+my $tiny = sweep_node('tiny', conf => q{
 shared_buffers = 16
 max_connections = 10
 # see t/sweep/tiny_pool.pl

@@ -57,8 +57,7 @@ sub check_lap
 	is($ring->flushed_upto, $flushed, "$title: no WAL is flushed");
 
 	my @io_after = $ring->stat_io('bulkwrite');
-	is_deeply(
-		[ map { $io_after[$_] - $io[$_] } 0, 1 ],
+	is_deeply([ map { $io_after[$_] - $io[$_] } 0, 1 ],
 		[ $expected->{writes}, $expected->{victims} + ($expected->{eager} // 0) ],
 		"$title: pg_stat_io has as many calls and blocks");
 
@@ -121,14 +120,12 @@ check_lap('pinned and locked exclusively', 'logged',
 	without(31, 16, 31), how => 'exclusive', blocks => [ 31, 16 ]);
 
 # as if the lock was taken after the look at the pins
-check_lap('locked shared', 'logged',
-	{ laps => 1, victims => 1, eager => 31, writes => 2 },
+check_lap('locked shared', 'logged', { laps => 1, victims => 1, eager => 31, writes => 2 },
 	[ 0 .. 31 ], how => 'shared unpinned', blocks => [ 1 .. 20 ]);
 check_lap('locked exclusively', 'logged',
 	{ laps => 1, victims => 1, eager => 27, writes => 5, skipped_locked => 4 },
 	without(31, 3, 10, 11, 30), how => 'exclusive unpinned', blocks => [ 3, 10, 11, 30 ]);
-check_lap('all locked', 'logged',
-	{ laps => 1, victims => 1, writes => 1, skipped_locked => 31 },
+check_lap('all locked', 'logged', { laps => 1, victims => 1, writes => 1, skipped_locked => 31 },
 	[0], how => 'exclusive unpinned', blocks => [ 1 .. 31 ]);
 check_lap('I/O in progress', 'logged',
 	{ laps => 1, victims => 1, eager => 29, writes => 4, skipped_io => 2 },
@@ -202,8 +199,7 @@ $ring->begin('t', 200);
 $ring->dirty('t', 0, 1, 'logged');
 $ring->flush_wal();
 $ring->dirty('t', 1, 199, 'logged');
-$ring->is_lap('bulkwrite', 't', 200, 1,
-	{ laps => 1, victims => 1, writes => 1, skipped_wal => 64 },
+$ring->is_lap('bulkwrite', 't', 200, 1, { laps => 1, victims => 1, writes => 1, skipped_wal => 64 },
 	'many pages that need WAL: counts');
 $ring->is_written('t', 0, 199, [0], 'many pages that need WAL');
 
@@ -230,8 +226,7 @@ is($ring->flushed_upto, $flushed, 'unlogged pages: no WAL is flushed');
 # and a victim with a fake LSN
 $ring->begin('unlogged', 2);
 $ring->dirty('unlogged', 0, 2, 'fake lsn');
-$ring->is_lap('bulkwrite', 'unlogged', 2, 1,
-	{ laps => 1, victims => 1, eager => 1, writes => 1 },
+$ring->is_lap('bulkwrite', 'unlogged', 2, 1, { laps => 1, victims => 1, eager => 1, writes => 1 },
 	'a victim with a fake LSN: counts');
 sql('DROP TABLE unlogged');
 

@@ -137,10 +137,9 @@ check_stop('used by then', place => 'pin', how => 'logged',
 	counts => 'victims 1, eager 2, writes 3, skipped_used 1',
 	written => [ 0, 20, 30 ], dirty => [10]);
 
-check_stop('changed by then', place => 'pin', how => 'logged',
-	meanwhile => \&change,
-	counts => 'victims 1, eager 2, writes 3, skipped_wal 1',
-	written => [ 0, 20, 30 ], dirty => [10], finally => [ 0, 20, 30 ]);
+check_stop('changed by then', place => 'pin', how => 'logged', meanwhile => \&change,
+	counts => 'victims 1, eager 2, writes 3, skipped_wal 1', written => [ 0, 20, 30 ],
+	dirty => [10], finally => [ 0, 20, 30 ]);
 
 # Another table's page by then
 $ring->make_table('gone', 40);
@@ -163,10 +162,9 @@ $other->make_ring(4);
 #
 # Pinned, not locked
 #
-check_stop('pinned, changed by then', place => 'lock', how => 'logged',
-	meanwhile => \&change,
-	counts => 'victims 1, eager 2, writes 3, skipped_wal 1',
-	written => [ 0, 20, 30 ], dirty => [10], finally => [ 0, 20, 30 ]);
+check_stop('pinned, changed by then', place => 'lock', how => 'logged', meanwhile => \&change,
+	counts => 'victims 1, eager 2, writes 3, skipped_wal 1', written => [ 0, 20, 30 ],
+	dirty => [10], finally => [ 0, 20, 30 ]);
 is(substr((read_blocks(relation_file($node, 't'), 10, 1))[0], 24, 4), pack('L', $other->{version}),
 	'pinned, changed by then: the change is in the file in the end');
 

@@ -130,8 +130,7 @@ run_unittests('ab');
 	my %first = map { ($_->{setting} => 1) } grep { $_->{place} == 0 } @slices;
 	is(scalar(keys %first), 3, 'CSV: each setting was first at times');
 	is(join(' ', map { basename($_) } glob("$folder/out/*")),
-		'ab.csv ab.json' . ($have_matplotlib ? ' ab.png ab.svg' : ''),
-		'a difference: files');
+		'ab.csv ab.json' . ($have_matplotlib ? ' ab.png ab.svg' : ''), 'a difference: files');
 }
 
 #

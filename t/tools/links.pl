@@ -67,10 +67,8 @@ for my $file (@files)
 	is_deeply([ broken($file, slurp_file($file)) ], [], "$name: no link is broken");
 }
 
-is_deeply(
-	[ broken("$top/README.md", '[a](docs) [b](nowhere.md) [c](#nothing) [d](https://x)') ],
-	[ 'nowhere.md', '#nothing' ],
-	'a broken link is reported');
+is_deeply([ broken("$top/README.md", '[a](docs) [b](nowhere.md) [c](#nothing) [d](https://x)') ],
+	[ 'nowhere.md', '#nothing' ], 'a broken link is reported');
 
 my $readme = slurp_file("$top/README.md");
 cmp_ok(scalar(split /\n/, $readme), '<=', 150, 'README.md has at most 150 lines');

@@ -95,12 +95,8 @@ for my $policy (qw(unpatched none stock spin lockless lockless_spin v2))
 	$output = simulate(%hot, backends => 1);
 	is(result($output, 'exclusive.share0'), 1, "$policy: one process never sleeps") or diag($output);
 
-	my $transactions = simulate(
-		%common,
-		backends => 20,
-		'load.policy' => $policy,
-		'load.kind' => 'procarray',
-		'load.think_ps' => 10_000_000);
+	my $transactions = simulate(%common, backends => 20, 'load.policy' => $policy,
+		'load.kind' => 'procarray', 'load.think_ps' => 10_000_000);
 	cmp_ok(result($transactions, 'group_members') // 0, '>', 0.01, "$policy: transactions end in groups");
 
 	next if $policy =~ /unpatched|none|v2/;
