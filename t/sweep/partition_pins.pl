@@ -26,7 +26,9 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 $node->start;
 require_modules($node, 'measure_sweep', 'test_pins');
-sql('CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_pins');
+sql(q{
+	CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep; CREATE EXTENSION test_pins;
+	CREATE TABLE pages (pad text); ALTER TABLE pages ALTER pad SET STORAGE PLAIN});
 
 # Run a statement on a node in a new session while buffers are pinned.  A first run
 # without pins fills the catalog caches.  Returns the error, or 'fine'.
@@ -125,8 +127,18 @@ is(served(), 7, 'the eighth serves all requests');
 for my $strategy (strategies($node))
 {
 	switch_to($node, $strategy);
-	is(with_pins(all_but(''), 1, $allocate), 'XX000: no unpinned buffers available',
-		"$strategy: an error if all buffers are pinned");
+	my $insert = q{INSERT INTO pages VALUES (repeat($$x$$, 7000))};
+	is(with_pins("SELECT generate_series(0, $buffers / 4 - 1)", 1, $insert),
+		'fine', "$strategy: with a quarter of the buffers pinned, a page is added");
+	is(with_pins(all_but(''), 1, $_), 'XX000: no unpinned buffers available',
+		"$strategy: an error if all buffers are pinned: $_")
+	  for $insert, $allocate;
+	is(sql(qq{
+		SELECT failed > 0 AND pinned >= $buffers
+			   AND looked_at = allocations - failed + usage_taken + pinned + lost_races
+		FROM pg_sweep_strategies WHERE strategy = '$strategy'}),
+		't', "$strategy: the failure is counted, and looks add up")
+	  if $strategy ne 'stock';
 
 	# Each buffer is the only unpinned one once, unused or used a moment ago
 	my $failures = sql(qq{

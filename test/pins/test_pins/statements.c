@@ -16,7 +16,6 @@
 
 #include "test_pins.h"
 
-PG_FUNCTION_INFO_V1(test_pins_with_blocks);
 PG_FUNCTION_INFO_V1(test_pins_with_buffers);
 
 /*
@@ -58,35 +57,6 @@ run_statement(const char *sql)
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	return failure;
-}
-
-/*
- * The pins belong to the caller's resource owner: if a page cannot be read, its
- * error is the caller's, and abort releases them.
- */
-Datum
-test_pins_with_blocks(PG_FUNCTION_ARGS)
-{
-	int32		blocks = PG_GETARG_INT32(1);
-	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	Relation	rel = test_open_relation(PG_GETARG_OID(0), AccessShareLock);
-	Buffer	   *buffers;
-	char	   *failure;
-
-	test_pins_check_blocks(rel, 0, blocks);
-	buffers = palloc_array(Buffer, Max(blocks, 1));
-	for (int i = 0; i < blocks; i++)
-		buffers[i] = ReadBuffer(rel, i);
-
-	failure = run_statement(sql);
-
-	for (int i = 0; i < blocks; i++)
-		ReleaseBuffer(buffers[i]);
-	relation_close(rel, AccessShareLock);
-
-	if (failure == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(failure));
 }
 
 /*

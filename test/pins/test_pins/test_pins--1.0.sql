@@ -82,12 +82,8 @@ CREATE FUNCTION test_pins_out_of_memory(rel regclass,
 										OUT message text)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Runs a statement while the first blocks of a table are pinned. Returns NULL if
--- it succeeded, else "SQLSTATE: message" of its error.
-CREATE FUNCTION test_pins_with_blocks(rel regclass, blocks int4, statement text)
-RETURNS text AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-
--- The same while the buffers with these numbers, from 0, are pinned. They need not
--- hold a page.
+-- Runs a statement while the buffers with these numbers, from 0, are pinned. They
+-- need not hold a page. Returns NULL if it succeeded, else "SQLSTATE: message" of
+-- its error.
 CREATE FUNCTION test_pins_with_buffers(buffers int4[], statement text)
 RETURNS text AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
