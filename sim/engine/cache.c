@@ -211,7 +211,7 @@ request_shared(SimLine *line, int cpu)
 	SimTime		latency;
 
 	if (line->owner == 0 && line->nsharers == 0)
-		return request_exclusive(line, cpu);	/* so that a write after it is a hit */
+		return request_exclusive(line, cpu);	/* a write after it is a hit */
 
 	if (line->owner != 0)
 	{

@@ -66,7 +66,7 @@ shuffle(int *cpus, int n, uint64_t *random)
 }
 
 /*
- * compact: core after core, node after node.  scatter: the nodes by turns.
+ * compact: core after core, node after node.  scatter: the nodes in turn.
  * random: any order.  Always one fiber on each core before any core gets a
  * second one, as the kernel does it.
  */

@@ -16,11 +16,10 @@
 #include "engine.h"
 
 /*
- * Private work is counted in instructions, by what the compiler tells of: a
- * basic block and an access to private memory stand for so many each, in tenths.
- * These are the least squares to bench/instructions, stock and batched, usage 0
- * and 2: 107.0, 225.1, 95.9 and 164.9 instructions an allocation come out as 98,
- * 228, 102 and 162.
+ * Private work is counted in tenths of instructions: per basic block and per access
+ * to private memory.  These are the least squares to bench/instructions, stock and
+ * batched, usage 0 and 2: 107.0, 225.1, 95.9 and 164.9 instructions per allocation
+ * come out as 98, 228, 102 and 162.
  */
 #define BLOCK_TENTHS	25
 #define ACCESS_TENTHS	28
@@ -29,7 +28,7 @@ SimFiber   *sim_me;
 SimTime		sim_limit;
 
 /*
- * Private work that has been counted takes its time now.
+ * Let the counted private work take its time.
  */
 static inline void
 settle(void)

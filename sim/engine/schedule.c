@@ -19,8 +19,8 @@
 #define START_SPREAD	SIM_US
 
 /*
- * An event is a time and a fiber in one number, so that one comparison tells which
- * of two is earlier; at the same time, the fiber with the smaller number.
+ * An event is a time and a fiber in one number: one comparison tells which of two is
+ * earlier, and at the same time, the fiber with the smaller number is.
  */
 typedef int64_t Event;
 

@@ -97,7 +97,7 @@ extern int	sim_node_of_cpu(int cpu);
 											 * need not wait for their turn */
 
 /*
- * Zeroed; for ever.  Accesses are counted under the region's name, a string
+ * Zeroed, and never freed.  Accesses are counted under the region's name, a string
  * constant; several pieces may have the same.
  */
 extern void *sim_shared_alloc(const char *region, size_t size, size_t align, int home);
@@ -121,12 +121,12 @@ extern int	sim_cpu(void);		/* that it runs on */
 /*
  * A new process that runs fn(arg), from the time on it is now (0 before the
  * start).  cpu -1: the next one by "placement"; these may be shared by several
- * fibers, which get time slices by turns.  cpu SIM_NO_CPU: has a CPU of its
+ * fibers, which get time slices in turn.  cpu SIM_NO_CPU: has a CPU of its
  * own that no one else uses (the background writer), on node 0.
  */
 #define SIM_BY_PLACEMENT	(-1)
 #define SIM_NO_CPU			(-2)
-extern void sim_daemon(int fiber);	/* the run ends without its end */
+extern void sim_daemon(int fiber);	/* the run does not wait for it */
 extern int	sim_spawn(const char *name, void (*fn) (void *), void *arg, int cpu);
 
 /* Called by each fiber before its own function; glue/server.c */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sim/glue/pg_sweep.c
- *	  What stands in for the rest of the extension, and its strategies as those
- *	  of the simulator.
+ *	  Stand-ins for the rest of the extension, and its strategies as those of
+ *	  the simulator.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,10 +13,10 @@
 #include "miscadmin.h"
 #include "numa/pool.h"
 #include "numa/topology.h"
-#include "upstream/core.h"
 #include "storage/proc.h"
 #include "sweep/partitions.h"
 #include "sweep/strategy.h"
+#include "upstream/core.h"
 
 /* ---- parameters, as gucs.c has them ---- */
 

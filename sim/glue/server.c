@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sim/glue/server.c
- *	  What stands in for the server around the strategies: its global variables,
- *	  its clock, its errors, its spinlocks and buffer headers.
+ *	  Stand-ins for the server around the strategies: global variables, clock,
+ *	  errors, spinlocks and buffer headers.
  *
  *-------------------------------------------------------------------------
  */

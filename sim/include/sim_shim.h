@@ -48,9 +48,8 @@ sim_test_and_set(volatile slock_t *lock)
 #undef pgsweep_prefetch_for_write
 
 /*
- * A call from inside of an assembly statement that does not say that memory
- * changes, as the real one does not: or the compiler would load again after it
- * what it has in registers there.
+ * A call from inside of an assembly statement.  Like the real one, it does not
+ * clobber memory, or the compiler would load values again after it.
  */
 static inline void
 pgsweep_prefetch_for_write(const void *address)

@@ -7,7 +7,7 @@
  * load.usage		0 .. 5, default 0: usage count that each victim is given back
  *					with, and that all buffers have at the start
  * load.mixed		0 or 1, default 0: 1: buffers have from 0 to load.usage at the
- *					start, so that looks at used buffers and victims alternate as in
+ *					start: looks at used buffers and victims alternate as in
  *					a pool that has been in use, not lap by lap
  * load.work_ps		0 .. 1 s, default 0: private work between two allocations
  *

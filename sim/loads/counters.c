@@ -20,7 +20,7 @@
 #include "port/atomics.h"
 
 #define TURN			8		/* increments between two looks at the clock */
-#define ROUND			(200 * SIM_US)	/* after 50, it is what it would be for long */
+#define ROUND			(200 * SIM_US)	/* steady after 50 us */
 #define PAUSE			(100 * SIM_US)	/* between rounds, until no thread waits */
 #define START_SPREAD	(4 * SIM_US)	/* of the threads, at the start of a round */
 

@@ -5,13 +5,12 @@
  *	  than the pool, as in the benchmark of "Adding basic NUMA awareness".
  *
  * Each client reads its table from a random page on, again and again.  Like a
- * read stream, it asks for up to io_combine_limit pages together: those that are
- * not in the pool get buffers, one right after the other, and are then copied from
- * the kernel's cache; then each is looked at, which is private work.
+ * read stream, it asks for up to io_combine_limit pages together.  Pages that are
+ * not in the pool get buffers and are copied from the kernel's cache.  Then each page
+ * is looked at, which is private work.
  *
- * Tables and pool are smaller than in the benchmark by the same factor: what
- * matters, which share of a table is in the pool, is the same.  A table is smaller
- * than a quarter of the pool, there and here, so it is not read through a ring.
+ * Tables and pool are smaller than in the benchmark by the same factor.  A table is
+ * smaller than a quarter of the pool, so it is not read through a ring.
  *
  *	 load.pages			pages of a table, 64 .. 131072, default 512
  *	 load.combine		pages read together, 1 .. 32, default 16 (io_combine_limit)
@@ -116,8 +115,7 @@ find_page(int64 page)
  * as they would in the server.
  *
  * bufmgr.c locks the header once more in between, to take the old page out of the
- * mapping.  No other process uses the line meanwhile, so that is a hit, and left
- * out.
+ * mapping.  No other process uses the line meanwhile: that is a hit, and left out.
  */
 static BufferDesc *
 get_page(int64 page, bool *found)

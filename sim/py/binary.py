@@ -61,7 +61,7 @@ class Simulator:
                              f" {error.strerror}")
 
     def run(self, config):
-        """One run; what it said."""
+        """The answer of one run."""
         text = text_of(config)
         key = hashlib.sha256((self.identity + text).encode()).hexdigest()
         path = CACHE / f"{key}.txt"

@@ -141,7 +141,7 @@ class Build:
             folder.mkdir(parents=True, exist_ok=True)
 
     def compile(self, task):
-        """Compile a file, unless what it was made of is as it was."""
+        """Compile a file, unless nothing that it depends on has changed."""
         source, flags, folder, after = task
         obj = folder / (re.sub(r"[^A-Za-z0-9]+", "_",
                                os.path.relpath(source, ROOT)) + ".o")

@@ -130,8 +130,8 @@ class Calibration:
                 " gold5215 and Zen 4"]
 
     def latencies(self, values):
-        """Taking turns shall need what it was measured to need. A distance
-        that this machine does not have is like the nearer one."""
+        """A turn takes latency and keep_ps. A distance that this machine does
+        not have is like the nearer one."""
         known = None
         for where in topology.DISTANCES:
             if where in self.pairs:

@@ -1,5 +1,5 @@
 """The published table of concurrent scans: configurations of the simulator,
-and what its answers mean in its units."""
+and its answers in the units of the table."""
 
 from statistics import mean
 

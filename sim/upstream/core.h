@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sim/upstream/core.h
- *	  How PostgreSQL 18 finds a victim, written again: what its strategies have
- *	  in common.
+ *	  How PostgreSQL 18 finds a victim, written again: the part that strategies
+ *	  share.
  *
  * As freelist.c, without rings of access strategies and without a freelist (it is
  * empty soon after the start, and only dropped tables fill it).  It reads and

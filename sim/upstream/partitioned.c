@@ -4,26 +4,22 @@
  *	  The partitioned clock sweep of Vondra, "Adding basic NUMA awareness",
  *	  pgsql-hackers 2025 to 2026, with adaptive balancing.
  *
- * After a version of the series later than that of August 2025, which is the one
- * measured in the thread: without its partitioned freelists.  Headers are locked
- * at each tick, as in the server that it was made for.  To ask the system for CPU
- * and node, at each tick, costs nothing here.
+ * This is a later version than that of August 2025, which was measured in the
+ * thread, and has no partitioned freelists.  Headers are locked at each tick.  To
+ * ask the system for CPU and node, at each tick, costs nothing here.
  *
- * Each partition has a hand of its own, which moves by one buffer a time.  A
- * process is at home in the partition of its CPU: of the node, and among the
- * node's, CPU modulo their number.  What is counted (allocations, and at each
- * tick the requests of the home partition) lies beside the hand.  The
- * partitions' structures follow each other without padding.
+ * Each partition has its own hand, which moves by one buffer.  The home of a process
+ * is a partition of its node: the CPU modulo their number.  The counters
+ * (allocations, and at each tick the requests of the home partition) are beside the
+ * hand.  Partitions follow each other without padding.
  *
- * The background writer gives each partition weights, per cent of its requests
- * that each partition is to serve: the fair share at home, and the rest in
- * proportion to what others are short of theirs; and it takes the average of
- * the old and the new weights.  (Where rounding leaves a sum below 100 there, the
- * rest is home's here.)  It leaves them as they are if there is little to do.  A process serves its ticks by turns from all
- * partitions, as many from each as the weight says.
+ * The background writer gives each partition weights: the share of its requests that
+ * each partition serves, in per cent.  Home serves the fair share, and the others
+ * serve the rest in proportion to what they are short of theirs.  Old and new weights
+ * are averaged.  (What rounding leaves is home's here.)  The weights stay if there is
+ * little to do.  A process takes its ticks from all partitions in turn, by weight.
  *
- * "partitions" is a multiple of the number of nodes; 0 is one a node, and at
- * least 4.
+ * "partitions" is a multiple of the number of nodes; 0: one per node, and at least 4.
  *
  *-------------------------------------------------------------------------
  */
@@ -180,7 +176,7 @@ get_victim(uint32 *buf_state)
 
 /*
  * The new weights of one partition, averaged with the old.  What rounding leaves
- * over is its own, so that the sum is never nothing.
+ * over is its own: the sum is never zero.
  */
 static void
 set_weights(int home, const int64 *requests, int64 fair, int64 missing)
