@@ -13,19 +13,11 @@
 -- duration; element i + 1 is bucket i: i nanoseconds below 16, then 16 buckets per
 -- power of two. cpu_us and voluntary_switches: of this process since the start.
 CREATE FUNCTION measure_lwlock_hot(max_acquisitions int8 DEFAULT NULL,
-								 duration_ms int4 DEFAULT NULL,
-								 hold int4 DEFAULT 0,
-								 think int4 DEFAULT 0,
-								 mode text DEFAULT 'exclusive',
-								 participants int4 DEFAULT 1,
-								 OUT acquisitions int8,
-								 OUT slept int8,
-								 OUT elapsed_ns int8,
-								 OUT wait_ns int8,
-								 OUT longest_wait_ns int8,
-								 OUT cpu_us int8,
-								 OUT voluntary_switches int8,
-								 OUT waits int8[])
+		duration_ms int4 DEFAULT NULL, hold int4 DEFAULT 0,
+		think int4 DEFAULT 0, mode text DEFAULT 'exclusive',
+		participants int4 DEFAULT 1, OUT acquisitions int8, OUT slept int8,
+		OUT elapsed_ns int8, OUT wait_ns int8, OUT longest_wait_ns int8,
+		OUT cpu_us int8, OUT voluntary_switches int8, OUT waits int8[])
 AS 'MODULE_PATHNAME' LANGUAGE C;
 
 -- How often measure_lwlock_hot() has held the lock exclusively since the server's

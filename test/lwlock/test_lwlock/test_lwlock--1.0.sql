@@ -12,11 +12,8 @@ RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 -- acquire_or_wait, release, disown, release_disowned, wait_for_var (until the
 -- variable differs from value), update_var, release_clear_var (both set it to
 -- value), quit. mode: exclusive, shared.
-CREATE FUNCTION test_lwlock_send(actor int4,
-								 command text,
-								 lock int4 DEFAULT 0,
-								 mode text DEFAULT 'exclusive',
-								 value int8 DEFAULT 0)
+CREATE FUNCTION test_lwlock_send(actor int4, command text, lock int4 DEFAULT 0,
+		mode text DEFAULT 'exclusive', value int8 DEFAULT 0)
 RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Stops an actor the next time that it comes to a point: acquire (has seen the
@@ -31,19 +28,14 @@ RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- state: idle, busy, asleep, or "stopped at ..."; result: of the last command;
 -- sleeps: since it began to serve.
-CREATE FUNCTION test_lwlock_actors(OUT actor int4,
-								   OUT pid int4,
-								   OUT state text,
-								   OUT result text,
-								   OUT sleeps int8)
+CREATE FUNCTION test_lwlock_actors(OUT actor int4, OUT pid int4,
+		OUT state text, OUT result text, OUT sleeps int8)
 RETURNS SETOF record AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- The word of a lock. waiters: actors in the queue, the newest first, each with e
 -- (exclusive), s (shared) or w (until free), and + if it goes to the front.
-CREATE FUNCTION test_lwlock_state(lock int4,
-								  OUT holders text,
-								  OUT flags text,
-								  OUT waiters text)
+CREATE FUNCTION test_lwlock_state(lock int4, OUT holders text, OUT flags text,
+		OUT waiters text)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Sets or clears bits of a lock's word, against all rules. what: list_locked,
@@ -63,9 +55,8 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Counts of the background workers since the server's last start, crash restarts
 -- included: switches, the watchdog's looks at sleepers, hangs found.
-CREATE FUNCTION test_lwlock_workers(OUT switches int8,
-									OUT looks int8,
-									OUT hangs int8)
+CREATE FUNCTION test_lwlock_workers(OUT switches int8, OUT looks int8,
+		OUT hangs int8)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- The functions below have locks 0 to 1199 of their own, in tranches test_0000 to

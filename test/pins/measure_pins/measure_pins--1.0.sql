@@ -20,16 +20,10 @@
 -- operations and pages: their number, and that of different pages. The times do
 -- not include the pins held at first and the first turns of the loop. cpu_ns: of
 -- this process.
-CREATE FUNCTION measure_pins_run(relation regclass,
-							   kind text,
-							   held int4,
-							   hit_order text DEFAULT 'random',
-							   max_operations int8 DEFAULT NULL,
-							   duration_ms int4 DEFAULT NULL,
-							   OUT operations int8,
-							   OUT pages int4,
-							   OUT elapsed_ns int8,
-							   OUT cpu_ns int8)
+CREATE FUNCTION measure_pins_run(relation regclass, kind text, held int4,
+		hit_order text DEFAULT 'random', max_operations int8 DEFAULT NULL,
+		duration_ms int4 DEFAULT NULL, OUT operations int8, OUT pages int4,
+		OUT elapsed_ns int8, OUT cpu_ns int8)
 AS 'MODULE_PATHNAME' LANGUAGE C;
 
 REVOKE ALL ON FUNCTION measure_pins_run(regclass, text, int4, text, int8, int4) FROM PUBLIC;

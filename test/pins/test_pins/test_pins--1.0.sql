@@ -8,32 +8,15 @@
 -- steps. The table must be empty, no other process may use it, and it is empty
 -- afterwards. At most "held" buffers, and some more for a moment, are pinned at
 -- once.
-CREATE FUNCTION test_pins_random(rel regclass,
-								 steps int8,
-								 seed int8 DEFAULT 1,
-								 held int4 DEFAULT 400,
-								 OUT pinned int8,
-								 OUT pinned_again int8,
-								 OUT released int8,
-								 OUT released_and_read int8,
-								 OUT recent int8,
-								 OUT recent_gone int8,
-								 OUT read_together int8,
-								 OUT extended int8,
-								 OUT truncated int8,
-								 OUT evicted int8,
-								 OUT transferred int8,
-								 OUT owners int8,
-								 OUT dropped_by_owners int8,
-								 OUT subtransactions int8,
-								 OUT dropped_by_aborts int8,
-								 OUT errors int8,
-								 OUT deepest int8,
-								 OUT most_held int8,
-								 OUT sizes int8,
-								 OUT emptied int8,
-								 OUT compared int8,
-								 OUT heads_moved int8)
+CREATE FUNCTION test_pins_random(rel regclass, steps int8, seed int8 DEFAULT 1,
+		held int4 DEFAULT 400, OUT pinned int8, OUT pinned_again int8,
+		OUT released int8, OUT released_and_read int8, OUT recent int8,
+		OUT recent_gone int8, OUT read_together int8, OUT extended int8,
+		OUT truncated int8, OUT evicted int8, OUT transferred int8,
+		OUT owners int8, OUT dropped_by_owners int8, OUT subtransactions int8,
+		OUT dropped_by_aborts int8, OUT errors int8, OUT deepest int8,
+		OUT most_held int8, OUT sizes int8, OUT emptied int8,
+		OUT compared int8, OUT heads_moved int8)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Whether the server tells how many buffers are pinned, by the core patch
@@ -66,20 +49,15 @@ RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Pinned buffers of a table, and the pinning processes, summed over its buffers;
 -- buffers of any table that this process has pinned, and the sum of their pins.
-CREATE FUNCTION test_pins_count(rel regclass,
-								OUT buffers int4,
-								OUT processes int8,
-								OUT own_buffers int4,
-								OUT own_pins int8)
+CREATE FUNCTION test_pins_count(rel regclass, OUT buffers int4,
+		OUT processes int8, OUT own_buffers int4, OUT own_pins int8)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Pins block after block while the kernel grants no more memory. Returns how many
 -- pins were held at the error, which is null if the blocks did not suffice. Fails
 -- if one of these pins is lost.
-CREATE FUNCTION test_pins_out_of_memory(rel regclass,
-										OUT held int4,
-										OUT sqlstate text,
-										OUT message text)
+CREATE FUNCTION test_pins_out_of_memory(rel regclass, OUT held int4,
+		OUT sqlstate text, OUT message text)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Runs a statement while the buffers with these numbers, from 0, are pinned. They

@@ -35,16 +35,10 @@ RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- The buffers of a table, read with no lock but the header's. "locked": the content
 -- lock cannot be had shared at once. "pins": of all processes.
-CREATE FUNCTION test_ring_buffers(rel regclass,
-								  OUT block int8,
-								  OUT dirty bool,
-								  OUT pins int4,
-								  OUT usage int4,
-								  OUT permanent bool,
-								  OUT io_in_progress bool,
-								  OUT io_error bool,
-								  OUT locked bool,
-								  OUT lsn pg_lsn)
+CREATE FUNCTION test_ring_buffers(rel regclass, OUT block int8, OUT dirty bool,
+		OUT pins int4, OUT usage int4, OUT permanent bool,
+		OUT io_in_progress bool, OUT io_error bool, OUT locked bool,
+		OUT lsn pg_lsn)
 RETURNS SETOF record AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Truncates a table to that many blocks, as VACUUM does.

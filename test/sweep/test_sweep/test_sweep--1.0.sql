@@ -7,161 +7,81 @@
 -- chooses. violation is the first property that does not hold, or NULL; the other
 -- columns count what was exercised (sim.h). With interrupts, backends are also
 -- stopped in the middle of an operation. start is the hand's first ticket.
-CREATE FUNCTION test_sweep_simulate(seed int8,
-									   steps int4,
-									   buffers int4,
-									   backends int4,
-									   interrupts bool,
-									   start int8 DEFAULT 0,
-									   code text DEFAULT 'pg_sweep',
-									   OUT violation text,
-									   OUT tickets int8,
-									   OUT looks int8,
-									   OUT switched int8,
-									   OUT lapped int8,
-									   OUT trimmed int8,
-									   OUT left_behind int8,
-									   OUT straddling int8,
-									   OUT whole int8,
-									   OUT bursts int8,
-									   OUT singles int8,
-									   OUT outstanding int8,
-									   OUT interrupted int8,
-									   OUT stale int8,
-									   OUT fast int8,
-									   OUT old int8,
-									   OUT late_looks int8,
-									   OUT passes int8)
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_simulate(seed int8, steps int4, buffers int4,
+		backends int4, interrupts bool, start int8 DEFAULT 0,
+		code text DEFAULT 'pg_sweep', OUT violation text, OUT tickets int8,
+		OUT looks int8, OUT switched int8, OUT lapped int8, OUT trimmed int8,
+		OUT left_behind int8, OUT straddling int8, OUT whole int8,
+		OUT bursts int8, OUT singles int8, OUT outstanding int8,
+		OUT interrupted int8, OUT stale int8, OUT fast int8, OUT old int8,
+		OUT late_looks int8, OUT passes int8)
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.
 CREATE FUNCTION test_sweep_codes()
-RETURNS SETOF text
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT;
+RETURNS SETOF text AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT;
 
 -- The size of a lease, and the most that all leases may cover.
-CREATE FUNCTION test_sweep_batch(configured int4,
-									cpus int4,
-									buffers int4,
-									backends int4,
-									code text DEFAULT 'pg_sweep')
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT;
+CREATE FUNCTION test_sweep_batch(configured int4, cpus int4, buffers int4,
+		backends int4, code text DEFAULT 'pg_sweep')
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT;
 
 CREATE FUNCTION test_sweep_lease_limit(buffers int4)
-RETURNS int4
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT;
+RETURNS int4 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT;
 
 -- The same leases in several backends at once. begin resets what they share; then
 -- the given number of sessions call run; then end returns the hand's position and
 -- the number of different tickets used.
 CREATE FUNCTION test_sweep_shared_begin(buffers int4, processes int4)
-RETURNS void
-AS '$libdir/test_sweep_shared'
-LANGUAGE C VOLATILE STRICT;
+RETURNS void AS '$libdir/test_sweep_shared' LANGUAGE C VOLATILE STRICT;
 
-CREATE FUNCTION test_sweep_shared_run(tickets int8,
-										 seed int8,
-										 code text DEFAULT 'pg_sweep',
-										 OUT looks int8,
-										 OUT dropped int8,
-										 OUT left_over int8,
-										 OUT leases int8,
-										 OUT "foreign" int8,
-										 OUT late_looks int8,
-										 OUT duplicates int8,
-										 OUT strayed int8,
-										 OUT backwards int8)
-AS '$libdir/test_sweep_shared'
-LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_shared_run(tickets int8, seed int8,
+		code text DEFAULT 'pg_sweep', OUT looks int8, OUT dropped int8,
+		OUT left_over int8, OUT leases int8, OUT "foreign" int8,
+		OUT late_looks int8, OUT duplicates int8, OUT strayed int8,
+		OUT backwards int8)
+AS '$libdir/test_sweep_shared' LANGUAGE C VOLATILE STRICT;
 
 CREATE FUNCTION test_sweep_shared_end(OUT hand int8, OUT distinct_used int8)
-AS '$libdir/test_sweep_shared'
-LANGUAGE C VOLATILE STRICT;
+AS '$libdir/test_sweep_shared' LANGUAGE C VOLATILE STRICT;
 
 -- Plans of the balancer for cases that a seed and a number choose, compared with
 -- the linear program. violation is the first property that does not hold, or NULL.
 -- worst_*: the excess over the least possible flow between nodes, and over that
 -- times distance, relative to all requests. The others count the kinds of cases
 -- (test_sweep_balance.c).
-CREATE FUNCTION test_sweep_balance(seed int8,
-									  first int8,
-									  number int4,
-									  code text DEFAULT 'pg_sweep',
-									  OUT violation text,
-									  OUT worst_remote float8,
-									  OUT worst_distance float8,
-									  OUT cases int8,
-									  OUT idle int8,
-									  OUT even int8,
-									  OUT local int8,
-									  OUT remote int8,
-									  OUT pivots int8,
-									  OUT targets int8)
-AS '$libdir/test_sweep_balance'
-LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_balance(seed int8, first int8, number int4,
+		code text DEFAULT 'pg_sweep', OUT violation text,
+		OUT worst_remote float8, OUT worst_distance float8, OUT cases int8,
+		OUT idle int8, OUT even int8, OUT local int8, OUT remote int8,
+		OUT pivots int8, OUT targets int8)
+AS '$libdir/test_sweep_balance' LANGUAGE C VOLATILE STRICT;
 
 -- The same for cycles of loads: uneven, even again, even with noise. total is the
 -- number of requests per cycle. Returns the violation, or NULL.
-CREATE FUNCTION test_sweep_balance_cycles(partitions int4,
-											 total int8,
-											 code text DEFAULT 'pg_sweep')
-RETURNS text
-AS '$libdir/test_sweep_balance'
-LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_balance_cycles(partitions int4, total int8,
+		code text DEFAULT 'pg_sweep')
+RETURNS text AS '$libdir/test_sweep_balance' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.
 CREATE FUNCTION test_sweep_balance_codes()
-RETURNS SETOF text
-AS '$libdir/test_sweep_balance'
-LANGUAGE C IMMUTABLE STRICT;
+RETURNS SETOF text AS '$libdir/test_sweep_balance' LANGUAGE C IMMUTABLE STRICT;
 
 -- The average time of a plan.
-CREATE FUNCTION test_sweep_balance_usec(partitions int4, nodes int4, plans int4)
-RETURNS float8
-AS '$libdir/test_sweep_balance'
-LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_balance_usec(partitions int4, nodes int4,
+		plans int4)
+RETURNS float8 AS '$libdir/test_sweep_balance' LANGUAGE C VOLATILE STRICT;
 
 -- Layouts of partitions for random pools, nodes and settings, compared with their
 -- definition. violation is the first property that does not hold, or NULL; the
 -- others count what was exercised (test_sweep_layout.c).
-CREATE FUNCTION test_sweep_layout(seed int8,
-									 number int4,
-									 code text DEFAULT 'pg_sweep',
-									 OUT violation text,
-									 OUT cases int8,
-									 OUT fewer_than_nodes int8,
-									 OUT reduced int8,
-									 OUT rounded_up int8,
-									 OUT automatic int8,
-									 OUT single int8,
-									 OUT most int8,
-									 OUT off_grid int8,
-									 OUT with_head int8,
-									 OUT uneven int8)
-AS '$libdir/test_sweep_layout'
-LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_layout(seed int8, number int4,
+		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
+		OUT fewer_than_nodes int8, OUT reduced int8, OUT rounded_up int8,
+		OUT automatic int8, OUT single int8, OUT most int8, OUT off_grid int8,
+		OUT with_head int8, OUT uneven int8)
+AS '$libdir/test_sweep_layout' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.
 CREATE FUNCTION test_sweep_layout_codes()
-RETURNS SETOF text
-AS '$libdir/test_sweep_layout'
-LANGUAGE C IMMUTABLE STRICT;
-
-REVOKE ALL ON FUNCTION test_sweep_simulate(int8, int4, int4, int4, bool, int8, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_codes() FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_batch(int4, int4, int4, int4, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_lease_limit(int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_shared_begin(int4, int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_shared_run(int8, int8, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_shared_end() FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_balance(int8, int8, int4, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_balance_cycles(int4, int8, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_balance_codes() FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_balance_usec(int4, int4, int4) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_layout(int8, int4, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION test_sweep_layout_codes() FROM PUBLIC;
+RETURNS SETOF text AS '$libdir/test_sweep_layout' LANGUAGE C IMMUTABLE STRICT;
