@@ -6,11 +6,14 @@ and a larger number of calls. The difference of the instructions is divided by
 the difference of the numbers. Numbers of allocations are whole laps of the pool:
 the quotient has nothing of the start, the end, or the ends of laps."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 from bench.lib import callgrind, cluster, report, runner, sides, stats
 from bench.lib.paths import BenchError
+from bench.lib.tables import LOWER, Metric
+
+ALLOCATION = "instructions_per_allocation"
+LWLOCK_PAIR = "instructions_per_lwlock_pair"
 
 BUFFERS = 1024              # whole batches of every size that is a power of 2
 FEW_LAPS = 2                # the first lap warms caches of the server's own
@@ -37,8 +40,8 @@ class Subject:
 def allocation(usage, quick):
     others = () if quick else (sides.SWEEP_STOCK, sides.batched(64),
                                sides.batched(0))
-    return Subject("instructions_per_allocation", "allocation",
-                   f"usage {usage}", "measure_sweep_exact", usage,
+    return Subject(ALLOCATION, "allocation", f"usage {usage}",
+                   "measure_sweep_exact", usage,
                    FEW_LAPS * BUFFERS, MANY_LAPS * BUFFERS, 3,
                    (sides.NOTHING_LOADED,),
                    (sides.STOCK_SERVER, sides.NOTHING_LOADED, *others))
@@ -47,8 +50,7 @@ def allocation(usage, quick):
 def lwlock_pair(mode, quick):
     policies = sides.LWLOCK_WAITS[-1:] if quick else sides.LWLOCK_WAITS
     patched = (sides.NOTHING_LOADED, *map(sides.lwlock_policy, policies))
-    return Subject("instructions_per_lwlock_pair",
-                   "acquisition and release of a free LWLock", mode,
+    return Subject(LWLOCK_PAIR, "acquisition and release of a free LWLock", mode,
                    "measure_lwlock_pairs", f"'{mode}'", FEW_PAIRS, MANY_PAIRS, 2,
                    patched, (sides.STOCK_SERVER, *patched))
 
@@ -60,17 +62,15 @@ def subjects(quick):
 
 class Bench(runner.Bench):
     rounds = 2, 1               # two show that it repeats
-
-    @staticmethod
-    def switches(switch):
-        switch("--functions", "also prints the functions in which they are"
-               " spent")
+    check = "exit 1 if an unused hook costs too many instructions"
+    metrics = (Metric(ALLOCATION, "instructions per allocation", 3, LOWER),
+               Metric(LWLOCK_PAIR, "instructions per acquisition and release"
+                      " of a free LWLock", 3, LOWER))
 
     def __init__(self, args):
         callgrind.need_valgrind()
         super().__init__(args)
         self.subjects = subjects(args.quick)
-        self.functions = {}
         self.settings = {}
 
     def prepare(self):
@@ -121,7 +121,7 @@ class Bench(runner.Bench):
         if side.batch_size is not None:
             settings["pg_sweep.batch_size"] = side.batch_size
             expected["batch_size_configured"] = str(side.batch_size)
-        own, output = callgrind.count(
+        total, output = callgrind.count(
             here, settings, self.statements(subject, side, number),
             subject.function, here.dir / "callgrind.out")
         for column, value in expected.items():
@@ -129,7 +129,7 @@ class Bench(runner.Bench):
             if found != value:
                 raise BenchError(f"side {side.name!r} is not in force:"
                                  f" {column} is {found!r} instead of {value!r}")
-        return own
+        return total
 
     def measure(self):
         for round_ in self.each_round():
@@ -141,43 +141,10 @@ class Bench(runner.Bench):
                     many = self.count(subject, side, subject.many)
                     numbers = subject.many - subject.few
                     self.note(subject.where, side, round_, {
-                        subject.metric:
-                        (many.total() - few.total()) / numbers})
-                    self.functions[subject, side] = {
-                        name: (many[name] - few[name]) / numbers
-                        for name in many}
-
-    def show(self):
-        for subject in self.subjects:
-            base = self.row(subject, sides.STOCK_SERVER)
-            rows = []
-            for side in subject.sides:
-                row = self.row(subject, side)
-                same = f"{row['min']:.3f}..{row['max']:.3f}"
-                rows.append((side.name, f"{row['median']:.3f}",
-                             f"{row['median'] - base['median']:+.3f}",
-                             report.fixed(row["ratio"], 3), same))
-            report.table(["side", "instructions", "to stock", "ratio",
-                          "min..max"], rows,
-                         f"{subject.what}, {subject.where}; 1 process,"
-                         f" {self.args.rounds} round(s)")
-            if self.args.functions:
-                self.show_functions(subject)
+                        subject.metric: (many - few) / numbers})
 
     def row(self, subject, side):
         return self.samples.row(subject.metric, subject.where, side)
-
-    def show_functions(self, subject):
-        total = Counter()
-        for side in subject.sides:
-            for name, value in self.functions[subject, side].items():
-                total[short(name)] += value
-        rows = [(name, *(report.fixed(sum(
-            value for long, value in self.functions[subject, side].items()
-            if short(long) == name), 3) for side in subject.sides))
-            for name, value in total.most_common() if value >= 0.01]
-        report.table(["function", *(side.name for side in subject.sides)],
-                     rows, f"{subject.what}, {subject.where}: by function")
 
     def wanted(self):
         for subject in self.subjects:
@@ -188,8 +155,3 @@ class Bench(runner.Bench):
                        f"{side.name}, {subject.what}, {subject.where}:"
                        f" {more:+.3f} instructions over the stock server, at"
                        f" most {subject.limit} wanted")
-
-
-def short(name):
-    """A function's name without the recursion level, file and library."""
-    return name.split("'")[0].split(":")[-1]

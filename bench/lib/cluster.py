@@ -156,10 +156,6 @@ class Cluster:
         _running.remove(self)
         _made.remove(self)
 
-    def restart(self, **settings):
-        self.stop()
-        self.start(**settings)
-
     def remove(self):
         self.stop("immediate")
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -4,6 +4,7 @@ A bench is a class Bench in a file of its own:
 
     class Bench(runner.Bench):
         rounds = 15, 3          # by default, and with --quick
+        metrics = (...)         # tables.Metric of each table
 
         @staticmethod
         def options(add):
@@ -11,14 +12,14 @@ A bench is a class Bench in a file of its own:
 
         def prepare(self): ...  # makes clusters
         def measure(self): ...  # adds samples to self.samples
-        def show(self): ...     # prints tables
-        def wanted(self): ...   # (is it met, what is wanted) of each figure
+        def notes(self): ...    # lines to print after the tables
+        def wanted(self): ...   # (is it met, what is wanted) of each invariant
 """
 
 import argparse
 import sys
 
-from . import box, cluster, module, paths, report, sides, stats
+from . import box, cluster, module, paths, report, sides, stats, tables
 
 
 class Options:
@@ -137,7 +138,9 @@ class Program:
 
 class Bench(Program):
     rounds = 5, 2
-    check = "exit 1 if a required figure is not met"
+    metrics = ()
+    by_configuration = False    # one table for each configuration, not metric
+    check = None                # help text of --check, if there is a wanted()
     boxed = False               # --minutes
     controlled = False          # --control
     needs_stock = True
@@ -148,7 +151,8 @@ class Bench(Program):
         options.add("--rounds", *cls.rounds, "rounds; each measures all sides")
         cls.options(options.add)
         cls.switches(options.switch)
-        options.switch("--check", cls.check)
+        if cls.check:
+            options.switch("--check", cls.check)
         if cls.controlled:
             options.switch("--control", "adds a second stock server as a side:"
                            " its ratio to the first shows the noise")
@@ -179,15 +183,20 @@ class Bench(Program):
             report.say(line)
         self.prepare()
         self.measure()
-        self.show()
+        tables.show(self.samples, self.metrics, self.by_configuration)
+        for line in self.notes():
+            report.say(line)
         met = report.verdict(list(self.wanted()))
         report.write_json(self.result_name(), self.samples.rows())
         for here in list(self.clusters.values()):
             here.remove()
-        return 0 if met or not self.args.check else 1
+        return 1 if self.check and self.args.check and not met else 0
 
     def result_name(self):
         return self.name()
+
+    def notes(self):
+        return ()
 
     def wanted(self):
         return ()

@@ -4,8 +4,6 @@ from statistics import median
 
 from ab.stats import SHARE, interval, quantile  # noqa: F401
 
-from . import report
-
 
 class Samples:
     """Values by metric, configuration, side (its name, or a sides.Side) and
@@ -58,11 +56,14 @@ class Samples:
         """All rows of the result, for report.write_json()."""
         return [self.row(*key) for key in self.values]
 
-    def configurations(self, metric):
-        """Those with samples of this metric, in the order in which they
+    def configurations(self, metric=None):
+        """Those with samples (of this metric), in the order in which they
         came."""
         return list(dict.fromkeys(where for name, where, _ in self.values
-                                  if name == metric))
+                                  if metric in (None, name)))
+
+    def sides(self):
+        return list(dict.fromkeys(side for _, _, side in self.values))
 
     def rounds(self):
         """How many there were, in words. A time box may give configurations
@@ -71,27 +72,6 @@ class Samples:
         low, high = min(counts), max(counts)
         return (f"{low} to {high} rounds" if low != high
                 else f"{low} round{'' if low == 1 else 's'}")
-
-    def median(self, metric, configuration, side, digits):
-        """A table's cell."""
-        row = self.row(metric, configuration, side)
-        return "-" if row is None else f"{row['median']:.{digits}f}"
-
-    def cells(self, configuration, side, *columns):
-        """A table's cells: (metric, digits) is a median, and a metric alone is
-        its ratio with the range over the rounds."""
-        return [report.spread(self.row(each, configuration, side))
-                if isinstance(each, str) else
-                self.median(each[0], configuration, side, each[1])
-                for each in columns]
-
-    def ratio(self, metric, configuration, side, digits=3):
-        """A table's cell: the ratio [and its interval]."""
-        row = self.row(metric, configuration, side)
-        if row is None or row["ratio"] is None:
-            return "-"
-        return with_interval(row["ratio"], row["ratio_low"],
-                             row["ratio_high"], digits)
 
 
 def name_of(side):

@@ -16,13 +16,26 @@ import random
 import time
 from dataclasses import dataclass
 
-from bench.lib import (cluster, load, pgbench, plot, processes, report, runner,
-                       sides, stats)
+from bench.lib import (cluster, load, pgbench, processes, report, runner, sides,
+                       stats)
 from bench.lib.paths import BenchError
-from bench.lwlock.tables import (CONTENDED, CPU, HOT_CPU, HOT_LONGEST, HOT_RATE,
-                                 HOT_SLEPT, HOT_SWITCHES, HOT_WAIT, LATENCY,
-                                 LONGEST, OVERTAKEN, SLEEPS, SWITCHES, TPS,
-                                 LwlockTables)
+from bench.lib.tables import HIGHER, LOWER, Metric
+
+TPS = "tps"
+CPU = "cpu_us_per_transaction"
+SWITCHES = "voluntary_switches_per_transaction"
+LATENCY = "latency_99_9_ms"
+LONGEST = "longest_latency_ms"
+SLEEPS = "sleeps_per_contended_acquisition"
+CONTENDED = "contended_acquisitions_per_transaction"
+OVERTAKEN = "overtaken_per_contended_acquisition"
+
+HOT_RATE = "hot_acquisitions_per_second"
+HOT_CPU = "hot_cpu_ns_per_acquisition"
+HOT_SLEPT = "hot_slept_per_acquisition"
+HOT_SWITCHES = "hot_voluntary_switches_per_acquisition"
+HOT_WAIT = "hot_wait_99_9_us"
+HOT_LONGEST = "hot_longest_wait_ms"
 
 MODULE = "measure_lwlock"
 
@@ -82,6 +95,23 @@ class Cell:
 class Bench(runner.Bench):
     rounds = 5, 2
     boxed = controlled = True
+    metrics = (
+        Metric(TPS, "transactions/s", 0, HIGHER, 2),
+        Metric(CPU, "CPU time per transaction, us", 1, LOWER, 2),
+        Metric(SWITCHES, "voluntary switches per transaction", 2, LOWER, 2),
+        Metric(LATENCY, "99.9 % latency, ms", 2, LOWER, 2),
+        Metric(LONGEST, "longest latency, ms", 1, LOWER, 2),
+        Metric(CONTENDED, "contended acquisitions per transaction", 3),
+        Metric(SLEEPS, "sleeps per contended acquisition", 3, LOWER),
+        Metric(OVERTAKEN, "times overtaken after a wakeup, per contended"
+               " acquisition", 3, LOWER),
+        Metric(HOT_RATE, "acquisitions/s", 0, HIGHER, 2),
+        Metric(HOT_CPU, "CPU time per acquisition, ns", 0, LOWER, 2),
+        Metric(HOT_LONGEST, "longest wait, ms", 2, LOWER, 2),
+        Metric(HOT_WAIT, "99.9 % wait, us", 1, LOWER, 2),
+        Metric(HOT_SLEPT, "sleeps per acquisition", 5, LOWER, 2),
+        Metric(HOT_SWITCHES, "voluntary switches per acquisition", 5, LOWER,
+               2))
 
     @staticmethod
     def options(add):
@@ -105,7 +135,6 @@ class Bench(runner.Bench):
         add("--hot-rounds", 10, 2)
 
     def __init__(self, args):
-        plot.need()
         super().__init__(args)
         self.sides = self.with_control([
             sides.STOCK_SERVER, sides.NOTHING_LOADED,
@@ -308,16 +337,16 @@ class Bench(runner.Bench):
 
     # -- results
 
-    def show(self):
-        self.tables = LwlockTables(self)
-        self.tables.show()
+    def notes(self):
+        yield ("CPU time and voluntary switches are those of the server's"
+               " processes (a switch is also each wait for the client)")
+        if "hot" in self.args.workload:
+            yield (f"hot: one exclusive lock, {self.args.processes} processes,"
+                   f" held for {self.args.hold} turns of an empty loop, left"
+                   f" for {self.args.think}")
         if self.cells:
-            report.say("not measured: connecting and the first transactions,"
-                       f" at most {self.ready:.1f} s")
-        self.tables.draw()
-
-    def wanted(self):
-        return self.tables.wanted()
+            yield ("not measured: connecting and the first transactions, at most"
+                   f" {self.ready:.1f} s")
 
 
 def bucket_quantile(buckets, share):

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from bench.lib import cluster, report, runner, sides, stats
 from bench.lib.paths import BenchError
+from bench.lib.tables import LOWER, Metric
 
 TIME = "ms"
 PLACING = "placing_ms"
 TOUCH = "touching the memory once"
 STOCK = "stock server"
 PLACEMENTS = ("off", "interleave", "partition")
-MOST = 1.5                      # of the touching's time, for "partition"
 MB = 1 << 20
 SPARE_MB = 1024                 # of memory, beyond what is touched
 
@@ -59,6 +59,8 @@ def configuration(mb):
 class Bench(runner.Bench):
     rounds = 7, 2
     baseline = TOUCH
+    metrics = (Metric(TIME, "ms", 1, LOWER),
+               Metric(PLACING, "of it placing, ms", 2, LOWER))
 
     @staticmethod
     def options(add):
@@ -141,26 +143,9 @@ class Bench(runner.Bench):
                     self.samples.add(TIME, configuration(mb), side, round_,
                                      taken)
 
-    def show(self):
-        for mb in self.args.mb:
-            where = configuration(mb)
-            rows = [(side, *self.samples.cells(where, side, (TIME, 1), TIME,
-                                               (PLACING, 2)),
-                     self.effects.get((where, side), ""))
-                    for side in self.sides]
-            report.table(["side", "ms", "ratio to touching",
-                          "of it placing, ms", "in force"], rows,
-                         f"{where}, huge_pages ="
-                         f" {self.cluster.settings['huge_pages']},"
-                         f" {self.args.rounds} rounds")
-        report.say()
-        report.say("ms: from the start of postgres until clients can connect,"
-                   " after a clean shutdown; or the touching")
-
-    def wanted(self):
-        side = placement_side("partition")
-        for mb in self.args.mb:
-            ratio = self.samples.row(TIME, configuration(mb), side)["ratio"]
-            yield (ratio <= MOST,
-                   f"{side}, {configuration(mb)}: {ratio:.3f} of the touching,"
-                   f" at most {MOST} wanted")
+    def notes(self):
+        yield ("ms: from the start of postgres until clients can connect, after"
+               " a clean shutdown; or the touching; huge_pages ="
+               f" {self.cluster.settings['huge_pages']}")
+        for (where, side), effect in self.effects.items():
+            yield f"{where}, {side}: {effect} in force"

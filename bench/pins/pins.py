@@ -16,11 +16,18 @@ from statistics import median
 from bench.lib import (callgrind, cluster, processes, report, runner, sides,
                        stats)
 from bench.lib.paths import BenchError
+from bench.lib.tables import LOWER, Metric
 from bench.pins import queries
-from bench.pins.tables import (COUNTED, HELD_PINS, PIN_CPU, PIN_TIME, QUERY_CPU,
-                               QUERY_TIME, Load, PinTables)
+from bench.pins.load import Load
 
 MODULE = "measure_pins"
+
+PIN_TIME = "pin_ns"
+PIN_CPU = "pin_cpu_ns"
+QUERY_TIME = "query_ms"
+QUERY_CPU = "query_cpu_ms"
+HELD_PINS = "pins_seen_held"
+COUNTED = "instructions_per_pin"
 
 HELD = (0, 1, 2, 4, 8, 9, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
 HELD_QUICK = (0, 1, 8, 9, 16, 64, 128)
@@ -35,6 +42,7 @@ LOADS_QUICK = (("again", "random"), ("other", "random"), ("read", "random"),
                ("owner", "random"))
 COUNTED_LOADS = (("again", "random"), ("again", "last"), ("other", "random"),
                  ("read", "random"), ("stream", "random"), ("owner", "random"))
+WIDE = 128, 1                   # held, which are compared with each other
 HOLD_NOTHING = ("other", "read")    # kinds that do something nevertheless
 
 COUNTED_OPERATIONS = 65536      # a whole sequence of hits
@@ -58,6 +66,12 @@ def loads(quick):
 class Bench(runner.Bench):
     rounds = 18, 2              # restarts
     boxed = True
+    metrics = (Metric(PIN_CPU, "a pin and an unpin, CPU time in ns", 1, LOWER),
+               Metric(PIN_TIME, "the same, time elapsed in ns", 1, LOWER),
+               Metric(QUERY_CPU, "queries, CPU time in ms", 2, LOWER),
+               Metric(QUERY_TIME, "queries, time elapsed in ms", 2, LOWER),
+               Metric(HELD_PINS, "pins seen held by a query", 0),
+               Metric(COUNTED, "instructions of a pin and an unpin", 2, LOWER))
 
     @staticmethod
     def options(add):
@@ -280,7 +294,7 @@ class Bench(runner.Bench):
                 f"CREATE EXTENSION {MODULE}", pinnable(1000), "CHECKPOINT"])
             for load in steps:
                 report.progress(f"{side.name}: {load.where()}")
-                own, output = callgrind.count(here, settings, [
+                total, output = callgrind.count(here, settings, [
                     "SELECT operations, pages FROM measure_pins_run('pinnable',"
                     f" '{load.kind}', {load.held}, '{load.order}',"
                     f" {COUNTED_OPERATIONS})",
@@ -293,18 +307,30 @@ class Bench(runner.Bench):
                     raise BenchError(f"side {side.name!r} is not in"
                                            " force")
                 self.note(load.where(), side, 0, {
-                    COUNTED: own.total() / COUNTED_OPERATIONS})
+                    COUNTED: total / COUNTED_OPERATIONS})
             here.remove()
         self.loads = steps
 
     # -- results
 
-    def show(self):
-        self.tables = PinTables(self)
-        self.tables.show()
+    def notes(self):
+        for name in dict.fromkeys(load.name() for load in self.loads):
+            for side in self.sides:
+                ratios = self.wide_ratios(name, side)
+                if ratios:
+                    yield (f"{name}, {side.name}: CPU time with {WIDE[0]} held"
+                           f" to that with {WIDE[1]} held:"
+                           f" {median(ratios):.2f}")
+        yield (f"shared_buffers = {self.args.shared_buffers},"
+               f" {self.args.slices} executions of a query per side and round")
+        for query in self.queries:
+            yield f"{query.name}: {query.what}"
 
-    def wanted(self):
-        return [] if self.args.instructions else self.tables.wanted()
+    def wide_ratios(self, name, side):
+        """With many held to one held on the same side, round by round."""
+        many, one = (self.samples.by_round(PIN_CPU, f"{name}, {held} held", side)
+                     for held in WIDE)
+        return [many[round_] / one[round_] for round_ in many if round_ in one]
 
 
 def pinnable(pages=PINNABLE_PAGES):

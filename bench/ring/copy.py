@@ -17,7 +17,7 @@ from bench.lib import (cluster, paths, processes, report, runner, sides, stats,
                        waits)
 from bench.lib.paths import BenchError
 from bench.lib.session import quote
-from bench.ring import tables
+from bench.ring import metrics
 
 OFF = sides.ring_eager_flush(False)
 ON = sides.ring_eager_flush(True)
@@ -39,6 +39,8 @@ class Bench(runner.Bench):
     rounds = 7, 2
     baseline = OFF.name
     boxed = controlled = True
+    metrics = metrics.METRICS
+    by_configuration = True
 
     @staticmethod
     def options(add):
@@ -213,8 +215,8 @@ class Bench(runner.Bench):
             sides.verify(side, session, self.patched.version)
         self.check_laps(side, before, after)
         self.check_table(here, writers, loads)
-        return tables.metrics(before, after, elapsed, looks, seen,
-                               self.table_mb(writers) / 1024)
+        return metrics.of_sample(before, after, elapsed, looks, seen,
+                                 self.table_mb(writers) / 1024)
 
     def check_laps(self, side, before, after):
         """Abort unless rings were gone through just as the side says."""
@@ -292,14 +294,14 @@ class Bench(runner.Bench):
 
     # -- results
 
-    def show(self):
-        self.tables = tables.CopyTables(self, [
-            (writers, where(writers), self.table_mb(writers))
-            for writers in self.args.writers])
-        self.tables.show()
-
-    def wanted(self):
-        return self.tables.wanted()
+    def notes(self):
+        for writers in self.args.writers:
+            yield (f"{where(writers)}: a table of {self.table_mb(writers)} MB;"
+                   " figures are per GB of it, but for elapsed, blocks per"
+                   " write, checkpoints and the looks")
+        yield ("pg_sweep counts each wait on WALWriteLock. Sampled figures are"
+               " times, by looks at pg_stat_activity every"
+               f" {self.args.sample_ms} ms, on all sides")
 
 
 class Kernel:

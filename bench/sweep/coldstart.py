@@ -14,6 +14,7 @@ import time
 
 from bench.lib import cluster, report, runner, sides, stats
 from bench.lib.paths import BenchError
+from bench.lib.tables import HIGHER, LOWER, Metric
 
 RATE = "allocations_per_second"
 FILL = "fill_ms"
@@ -27,12 +28,17 @@ HOLD_MS = 300                   # of the spinlock
 SPINLOCK_BUFFERS = 16384        # pool handed out meanwhile
 TABLE_SHARE = 0.97              # of the pool: catalogs need some, too
 CACHE_STRIDE = 1 << 20          # bytes per read of the table's files
-LEAST_RATIO = 1.0
 PARTS = ("allocate", "prewarm", "spinlock")
 
 
 class Bench(runner.Bench):
     rounds = 9, 2
+    check = "exit 1 if a strategy waits for the freelist's spinlock"
+    metrics = (Metric(RATE, "allocations/s", 0, HIGHER),
+               Metric(LOADED, "MB/s loaded", 2, HIGHER),
+               Metric(FILL, "pool full after, ms", 1, LOWER),
+               Metric(KEPT, "% of the table kept", 2, HIGHER),
+               Metric(WAITED, "pool handed out after, ms", 2, LOWER))
 
     @staticmethod
     def options(add):
@@ -188,43 +194,15 @@ class Bench(runner.Bench):
                     f" {SPINLOCK_BUFFERS} buffers, 1 process")
         return f"{part}, {self.args.mb} MB, {self.args.procs} processes"
 
-    def show(self):
-        columns = {"allocate": {"allocs/s": (RATE, 0), "ratio": RATE,
-                                "pool full after ms": (FILL, 1)},
-                   "prewarm": {"MB/s": (LOADED, 2), "ratio": LOADED,
-                               "pool full after ms": (FILL, 1),
-                               "% of the table kept": (KEPT, 2)},
-                   "spinlock": {"pool handed out after ms": (WAITED, 2)}}
-        for part in self.args.part:
-            where = self.configuration(part)
-            report.table(["side", *columns[part]],
-                         [(side.name, *self.samples.cells(
-                             where, side, *columns[part].values()))
-                          for side in self.sides], where)
-        report.say()
-        report.say("ratio: allocations or MB per second to the stock server's"
-                   " in the same round, median (min..max) of"
-                   f" {self.args.rounds} rounds")
-
     def wanted(self):
-        for part in self.args.part:
-            for side in self.sides:
-                if part == "spinlock":
-                    yield from self.wanted_spinlock(side)
-                elif side.strategy is not None:
-                    where = self.configuration(part)
-                    ratio = self.samples.row(RATE if part == "allocate"
-                                             else LOADED, where, side)["ratio"]
-                    yield (ratio >= LEAST_RATIO,
-                           f"{side.name}, {where}: {ratio:.3f} of the stock"
-                           f" server, at least {LEAST_RATIO} wanted")
-
-    def wanted_spinlock(self, side):
-        row = self.samples.row(WAITED, self.configuration("spinlock"), side)
-        if side.strategy is not None:
-            yield (row["max"] < HOLD_MS / 2,
-                   f"{side.name}: at most {row['max']:.1f} ms with the"
-                   " freelist's spinlock held, no waiting wanted")
-        elif row["min"] < HOLD_MS / 2:
-            raise BenchError("the stock server did not wait for the spinlock:"
-                             " nothing is proved")
+        if "spinlock" not in self.args.part:
+            return
+        for side in self.sides:
+            row = self.samples.row(WAITED, self.configuration("spinlock"), side)
+            if side.strategy is not None:
+                yield (row["max"] < HOLD_MS / 2,
+                       f"{side.name}: at most {row['max']:.1f} ms with the"
+                       " freelist's spinlock held, no waiting wanted")
+            elif row["min"] < HOLD_MS / 2:
+                raise BenchError("the stock server did not wait for the"
+                                 " spinlock: nothing is proved")

@@ -10,11 +10,12 @@ All sides are strategies of one server. Two parts:
   rescan  one backend alone reads data of 90 % of the pool twice; the hit ratio
           is that of the second time (see rescan.py)"""
 
-import time
 from dataclasses import dataclass
 
 from bench.lib import cluster, pgbench, report, runner, sides, stats
 from bench.lib.paths import BenchError
+from bench.lib.tables import HIGHER, Metric
+from bench.sweep import rescan
 from bench.sweep.rescan import Rescan, check_pages
 
 HITS = "hit_ratio"              # of the database, as users see it
@@ -65,6 +66,13 @@ class Bench(runner.Bench):
     needs_stock = False
     baseline = sides.SWEEP_STOCK.name
     check = f"exit 1 if a ratio to stock is below {LEAST}"
+    metrics = (
+        Metric(HITS, "hit ratio of the database, with index and catalogs", 4,
+               HIGHER, 4),
+        Metric(TABLE_HITS, "hit ratio of the table", 4, HIGHER, 4),
+        Metric(PASSES, "passes: times the pool was allocated while counting",
+               1),
+        Metric(rescan.HITS, "hit ratio of the second scan", 4, HIGHER, 4))
 
     @staticmethod
     def options(add):
@@ -163,12 +171,8 @@ class Bench(runner.Bench):
     def counters(self):
         """Of the database and the table: blocks hit and read, buffers
         allocated. Sessions report theirs when they end."""
-        deadline = time.monotonic() + 10
-        while self.admin.value("SELECT count(*) FROM pg_stat_activity"
-                               " WHERE application_name = 'pgbench'") != "0":
-            if time.monotonic() > deadline:
-                raise BenchError("sessions of pgbench do not end")
-            time.sleep(0.01)
+        sides.wait_until(self.admin, "SELECT count(*) FROM pg_stat_activity"
+                         " WHERE application_name = 'pgbench'", "0")
         return [int(value) for value in self.admin.row(
             "SELECT d.blks_hit, d.blks_read, t.heap_blks_hit,"
             " t.heap_blks_read, s.allocations"
@@ -216,42 +220,23 @@ class Bench(runner.Bench):
 
     # -- results
 
-    def show(self):
-        if self.cells:
-            self.show_keys()
+    def notes(self):
+        yield "few passes say little about the strategy"
+        for pool, limit in self.limits.items():
+            yield (f"{pool}: all leases together are limited to {limit} buffers;"
+                   " a batch in force is at most that divided by the number of"
+                   " backends")
         if self.rescan:
-            self.rescan.show()
-
-    def show_keys(self):
-        rows = [(configuration(*cell), side.name, *self.samples.cells(
-            configuration(*cell), side, (HITS, 4), HITS, (TABLE_HITS, 4),
-            TABLE_HITS, (PASSES, 1)))
-            for cell in self.cells for side in self.sides]
-        report.table(["pool, keys, clients", "side", "hits", "ratio to stock",
-                      "table hits", "ratio to stock", "passes"], rows)
-        report.say()
-        report.say("hits: of all blocks read in the database, index and"
-                   " catalogs included; table hits: of the table's own pages")
-        report.say("passes: how often the whole pool was allocated while"
-                   " counting; few of them say little about the strategy")
-        report.say("all leases together are limited to "
-                   + ", ".join(f"{limit} buffers with {pool}"
-                               for pool, limit in self.limits.items())
-                   + "; a batch in force is at most that divided by the"
-                   " number of backends")
+            yield (f"second scan: the backend is on another one of {NODES}"
+                   " emulated nodes in each round")
 
     def wanted(self):
-        found = [(self.samples.row(HITS, configuration(*cell), side)["ratio"],
-                  f"{configuration(*cell)}, {side.name}")
-                 for cell in self.cells for side in self.sides]
-        if found:
-            yield lowest("hit ratio", found)
-        if self.rescan:
-            yield lowest("second scan's hit ratio", self.rescan.ratios())
-
-
-def lowest(what, found):
-    """found: (ratio, where) of each cell."""
-    ratio, where = min(found)
-    return (ratio >= LEAST, f"lowest {what} {ratio:.4f} of stock's ({where}),"
-            f" at least {LEAST} wanted everywhere")
+        for metric, what in ((HITS, "hit ratio"),
+                             (rescan.HITS, "second scan's hit ratio")):
+            found = [(row["ratio"], f"{row['configuration']}, {row['side']}")
+                     for row in self.samples.rows() if row["metric"] == metric]
+            if found:
+                ratio, where = min(found)
+                yield (ratio >= LEAST,
+                       f"lowest {what} {ratio:.4f} of stock's ({where}),"
+                       f" at least {LEAST} wanted everywhere")

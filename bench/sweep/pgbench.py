@@ -9,13 +9,13 @@ import os
 from dataclasses import dataclass
 
 from bench.lib import cluster, pgbench, report, runner, sides, stats
+from bench.lib.tables import HIGHER, LOWER, Metric
 
 TPS = "tps"
 LATENCY = "latency_ms"
 READS = "pages_read_per_transaction"    # a victim is allocated for each
 DATABASE = "bench"
 NODES = 4               # for partitioned; emulated on a machine with one
-UNUSED_LOW, UNUSED_HIGH = 0.98, 1.02    # nothing loaded, read-only: wanted
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ def configuration(scenario, clients):
 class Bench(runner.Bench):
     rounds = 20, 2
     boxed = controlled = True
+    metrics = (Metric(TPS, "transactions/s", 0, HIGHER),
+               Metric(LATENCY, "latency, ms", 3, LOWER),
+               Metric(READS, "pages read per transaction", 3, LOWER))
 
     @staticmethod
     def options(add):
@@ -154,31 +157,10 @@ class Bench(runner.Bench):
                     self.sample(*cell, side, round_)
             self.stop_servers()
 
-    def show(self):
-        for scenario, clients in self.cells:
-            where = configuration(scenario, clients)
-            rows = [(side.name, *self.samples.cells(
-                where, side, (TPS, 0), (LATENCY, 3), (READS, 3), TPS))
-                for side in self.sides]
-            rounds = self.samples.row(TPS, where, self.sides[0])["rounds"]
-            report.table(
-                ["side", "tps", "latency ms", "pages read", "tps ratio"], rows,
-                f"{where}; {self.data_mb} MB of data, shared_buffers ="
-                f" {self.buffers(scenario)}, {rounds} rounds of"
-                f" {self.args.seconds} s")
-        report.say()
-        report.say("tps ratio: to the stock server in the same round,"
-                   " median (min..max) of the rounds; pages read: per"
-                   " transaction, not found in the pool; fsync,"
-                   " full_page_writes and synchronous_commit are off on all"
-                   " sides")
-
-    def wanted(self):
-        for scenario, clients in self.cells:
-            if scenario.builtin == "select-only":
-                where = configuration(scenario, clients)
-                ratio = self.samples.row(TPS, where,
-                                         sides.NOTHING_LOADED)["ratio"]
-                yield (UNUSED_LOW <= ratio <= UNUSED_HIGH,
-                       f"nothing loaded, {where}: {ratio:.3f} of the stock"
-                       f" server, {UNUSED_LOW}..{UNUSED_HIGH} wanted")
+    def notes(self):
+        for cell in self.cells:
+            yield (f"{configuration(*cell)}: {self.data_mb} MB of data,"
+                   f" shared_buffers = {self.buffers(cell[0])}, samples of"
+                   f" {self.args.seconds} s")
+        yield ("fsync, full_page_writes and synchronous_commit are off on all"
+               " sides")

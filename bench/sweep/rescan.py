@@ -49,7 +49,6 @@ class Rescan:
         self.sides = [side for side in bench.sides if side.batch_size != 64]
         self.sizes = bench.args.rescan_mb
         self.rounds = bench.args.rounds or ROUNDS
-        self.cells = []
 
     def prepare(self, admin):
         """Rows of more than half a page, one on each page."""
@@ -118,31 +117,10 @@ class Rescan:
                                         **settings, **balance)
                 for way in ("index", "tables"):
                     where = f"{mb} MB, {way}, {writer}"
-                    self.cells.append(where)
                     for round_ in self.bench.each_round(where, self.rounds):
                         for side in stats.rotated(self.sides, round_):
                             self.sample(side, where, way, mb, round_)
                 self.bench.cluster.stop()
-
-    def found(self):
-        """(where, side, row) of each cell."""
-        return [(where, side, self.bench.samples.row(HITS, where, side))
-                for where in self.cells for side in self.sides]
-
-    def show(self):
-        report.table(["pool, way, background writer", "side", "hits", "least",
-                      "ratio to stock"],
-                     [(where, side.name, f"{row['median']:.4f}",
-                       f"{row['min']:.4f}", report.spread(row))
-                      for where, side, row in self.found()])
-        report.say()
-        report.say("hits: of the second scan, of all blocks, median and"
-                   f" smallest of {self.rounds} rounds; the backend is on"
-                   f" another one of {NODES} emulated nodes in each round")
-
-    def ratios(self):
-        return [(row["ratio"], f"{where}, {side.name}")
-                for where, side, row in self.found()]
 
 
 def check_pages(admin, table, wanted):
