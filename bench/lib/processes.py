@@ -10,6 +10,7 @@ from ab.clocks import cpu_ns
 
 from .paths import BenchError
 
+
 def voluntary_switches(pid):
     """How often a process has gone to sleep."""
     status = Path(f"/proc/{pid}/status").read_text()

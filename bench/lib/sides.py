@@ -3,6 +3,7 @@
 Nothing is measured before verify() has asked the server itself whether the
 side is in force."""
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,11 +97,7 @@ def check_servers(stock, patched):
         if server is None:
             continue
         header = f"{server.config('includedir-server')}/{HOOK_HEADER}"
-        try:
-            open(header).close()
-            found = True
-        except OSError:
-            found = False
+        found = os.path.exists(header)
         if found != expected:
             raise BenchError(f"{server.prefix} should be the {server.label}"
                              f" server, but {header} is"
@@ -140,7 +137,7 @@ def wait_until(session, query, expected):
             return
         if time.monotonic() > deadline:
             raise BenchError(f"{query}: {answer!r} instead of {expected!r}"
-                             f" {RELOAD_SECONDS} s after the reload")
+                             f" after {RELOAD_SECONDS} s")
         time.sleep(0.005)
 
 

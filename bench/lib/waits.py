@@ -2,11 +2,9 @@
 pg_stat_activity shows them. This works on any server. It gives times, and no
 counts."""
 
-import time
-
 from .paths import BenchError
+from .sides import wait_until
 
-START_SECONDS = 10
 # The release of this advisory lock ends the loop.
 LOCK = 20251
 
@@ -38,14 +36,8 @@ class Sampler:
             END LOOP;
             PERFORM pg_advisory_unlock_shared({LOCK});
         END $$""")
-        deadline = time.monotonic() + START_SECONDS
-        while self.admin.value("SELECT count(*) FROM pg_stat_activity WHERE"
-                               f" pid = {self.pid} AND wait_event = 'PgSleep'"
-                               ) != "1":
-            if time.monotonic() > deadline:
-                raise BenchError("looking at wait events has not begun in"
-                                 f" {START_SECONDS} s")
-            time.sleep(0.001)
+        wait_until(self.admin, "SELECT count(*) FROM pg_stat_activity WHERE"
+                   f" pid = {self.pid} AND wait_event = 'PgSleep'", "1")
 
     def stop(self):
         """Returns (number of looks, {(type, event): in how many of them, all

@@ -10,8 +10,8 @@ write, blocks in each, WAL, checkpoints, CPU time."""
 
 import os
 import shutil
+import subprocess
 import time
-from pathlib import Path
 
 from bench.lib import (cluster, paths, processes, report, runner, sides, stats,
                        waits)
@@ -205,7 +205,7 @@ class Bench(runner.Bench):
         for session in sessions:
             session.receive()
         elapsed = time.monotonic() - begin
-        kernel = Kernel(pids, here.sampler.pid)
+        kernel = kernel_counters(pids, here.sampler.pid)
         looks, seen = here.sampler.stop()
         for session in sessions:
             # only then are its counters in shared memory
@@ -242,7 +242,7 @@ class Bench(runner.Bench):
     def counters(self, side, here, pids, kernel=None):
         """Counters of the writers and of the server, by name. kernel: those
         of the kernel, if they were read earlier."""
-        found = dict((kernel or Kernel(pids, here.sampler.pid)).found)
+        found = kernel or kernel_counters(pids, here.sampler.pid)
         admin = here.admin
         admin.rows("SELECT pg_stat_force_next_flush()")
 
@@ -304,14 +304,11 @@ class Bench(runner.Bench):
                f" {self.args.sample_ms} ms, on all sides")
 
 
-class Kernel:
-    """Counters of processes that the kernel has."""
-
-    def __init__(self, pids, sampler):
-        usage = processes.usage(pids)
-        self.found = {"cpu_ns": usage.cpu_ns, "switches": usage.switches,
-                      "calls": sum(map(processes.write_calls, pids)),
-                      "sampler_ns": processes.cpu_ns(sampler)}
+def kernel_counters(pids, sampler):
+    usage = processes.usage(pids)
+    return {"cpu_ns": usage.cpu_ns, "switches": usage.switches,
+            "calls": sum(map(processes.write_calls, pids)),
+            "sampler_ns": processes.cpu_ns(sampler)}
 
 
 def where(writers):
@@ -319,12 +316,6 @@ def where(writers):
 
 
 def on_tmpfs(folder):
-    """By the mount that the folder is below."""
-    best = ("", "")
-    for line in Path("/proc/mounts").read_text().splitlines():
-        _, mount, kind, *_ = line.split()
-        mount = mount.encode().decode("unicode_escape")
-        if folder.resolve().is_relative_to(mount) and len(mount) >= len(
-                best[0]):
-            best = (mount, kind)
-    return best[1] in ("tmpfs", "ramfs")
+    done = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", folder],
+                          stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip() in ("tmpfs", "ramfs")

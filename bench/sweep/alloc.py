@@ -7,7 +7,6 @@ allocation are counted as well."""
 
 import os
 import time
-from dataclasses import dataclass
 
 from bench.lib import cluster, report, runner, sides, stats
 from bench.lib.paths import BenchError
@@ -32,14 +31,6 @@ START_MS = 30           # until the common start: time to reach every session
 LATE_SHARE = 0.05       # a later start than this share of a sample spoils it
 LATE_SHARE_LOOSE = 0.5  # --quick, or more processes than CPUs
 TRIES = 20              # for a sample that a late session has spoilt
-
-
-@dataclass(frozen=True)
-class Sample:
-    rate: float         # allocations per second, of all sessions together
-    ns: float           # per allocation
-    atomics: float      # shared, per allocation; None: not counted
-    local: float        # percent from the own node; None: of no interest
 
 
 def configuration(usage, processes):
@@ -127,7 +118,7 @@ class Bench(runner.Bench):
         return self.args.ms * 1e6 * (LATE_SHARE_LOOSE if loose else LATE_SHARE)
 
     def sample(self, side, usage, processes):
-        """One sample of a side, which is put in force for it."""
+        """The values of one sample of a side, which is put in force for it."""
         here = self.clusters[side.cluster]
         admin, workers = here.admin, here.workers[:processes]
         sides.activate(side, admin)
@@ -152,25 +143,22 @@ class Bench(runner.Bench):
         self.verify(side, [admin, *workers])
 
         rate = sum(count * 1e9 / ns for count, ns, _ in answers)
-        local = None
+        found = {RATE: rate, TIME: processes * 1e9 / rate,
+                 ATOMICS: sides.atomics_per_allocation(before, after)}
         if side.nodes is not None:
             sides.check_homes(side, workers)
             ours, total = (now - then for now, then
                            in zip(local_after, local_before))
-            local = 100 * ours / total
-        return Sample(rate, processes * 1e9 / rate,
-                      sides.atomics_per_allocation(before, after), local)
+            found[LOCAL] = 100 * ours / total
+        return found
 
     def measure(self):
         for round_ in self.each_round():
             for usage in USAGES:
                 for processes in self.processes:
                     for side in stats.rotated(self.sides, round_):
-                        found = self.sample(side, usage, processes)
                         self.note(configuration(usage, processes), side,
-                                  round_,
-                                  {RATE: found.rate, TIME: found.ns,
-                                   ATOMICS: found.atomics, LOCAL: found.local})
+                                  round_, self.sample(side, usage, processes))
         for side in self.sides:
             if side.strategy is not None:
                 self.count(side)

@@ -119,11 +119,7 @@ class Bench(runner.Bench):
         self.start_server(side, self.args.mb)
         workers = self.workers(side, self.args.procs)
         share = self.buffers // len(workers)
-        start = time.time() + START_MS / 1000
-        for worker in workers:
-            worker.send("SELECT elapsed_ns, started_late_ns"
-                        f" FROM measure_sweep_run(0, {share},"
-                        f" start_at => to_timestamp({start:.6f}))")
+        send_run(workers, share)
         answers = [list(map(int, worker.receive()[0])) for worker in workers]
         self.cluster.stop()
         self.note(self.configuration("allocate"), side, round_, {
@@ -168,10 +164,7 @@ class Bench(runner.Bench):
                            " WHERE name = 'Buffer Strategy Status'")
         holder, worker = self.workers(side, 2)
         holder.rows(f"SELECT measure_sweep_hold_freelist_lock({size}, 0)")
-        start = time.time() + START_MS / 1000
-        worker.send("SELECT elapsed_ns, started_late_ns"
-                    f" FROM measure_sweep_run(0, {SPINLOCK_BUFFERS},"
-                    f" start_at => to_timestamp({start:.6f}))")
+        send_run([worker], SPINLOCK_BUFFERS)
         # taken well before the start, and held well beyond it
         time.sleep(START_MS / 2 / 1000)
         holder.send(f"SELECT measure_sweep_hold_freelist_lock({size},"
@@ -206,3 +199,12 @@ class Bench(runner.Bench):
             elif row["min"] < HOLD_MS / 2:
                 raise BenchError("the stock server did not wait for the"
                                  " spinlock: nothing is proved")
+
+
+def send_run(workers, count):
+    """Each allocates so many buffers, all from the same moment on."""
+    start = time.time() + START_MS / 1000
+    for worker in workers:
+        worker.send("SELECT elapsed_ns, started_late_ns"
+                    f" FROM measure_sweep_run(0, {count},"
+                    f" start_at => to_timestamp({start:.6f}))")
