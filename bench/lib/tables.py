@@ -29,8 +29,8 @@ def show(samples, metrics, by_configuration=False):
     report.say()
     report.say(f"{samples.baseline}: median of {samples.rounds()}. Others: ratio"
                " to it in the same round, median of the rounds [bootstrap"
-               f" interval, {stats.SHARE:.0%}]. Medians after \"=\", and in"
-               f" tables without {samples.baseline}: there is no ratio")
+               f" interval, {stats.SHARE:.0%}].")
+    report.say(f"After \"=\", and in tables without {samples.baseline}: medians.")
 
 
 def per_metric(samples, metrics):

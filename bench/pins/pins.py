@@ -110,7 +110,8 @@ class Bench(runner.Bench):
         self.scale = 0.1 if args.quick else 1
         self.loads = loads(args.quick) if "loop" in args.part else []
         self.queries = [query for query in queries.QUERIES
-                        if "queries" in args.part and query.name in args.query]
+                        if "queries" in args.part and query.name in args.query
+                        and not args.instructions]
 
     def result_name(self):
         return "pins_instructions" if self.args.instructions else "pins"
@@ -321,10 +322,10 @@ class Bench(runner.Bench):
                     yield (f"{name}, {side.name}: CPU time with {WIDE[0]} held"
                            f" to that with {WIDE[1]} held:"
                            f" {median(ratios):.2f}")
-        yield (f"shared_buffers = {self.args.shared_buffers},"
-               f" {self.args.slices} executions of a query per side and round")
         for query in self.queries:
             yield f"{query.name}: {query.what}"
+        yield (f"shared_buffers = {self.args.shared_buffers},"
+               f" {self.args.slices} executions of a query per side and round")
 
     def wide_ratios(self, name, side):
         """With many held to one held on the same side, round by round."""
