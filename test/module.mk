@@ -20,4 +20,6 @@ PG_CPPFLAGS += -I$(module_dir)../../lib
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS) $(addsuffix .o,$(MODULES)): $(wildcard $(module_dir)*.h $(module_dir)../../lib/*.h)
+# Some compile parts of the extension in.
+$(OBJS) $(addsuffix .o,$(MODULES)): $(wildcard $(addprefix $(module_dir), \
+	*.h ../../lib/*.h ../../../extension/*.h ../../../extension/*/*.[ch]))

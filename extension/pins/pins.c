@@ -118,7 +118,8 @@ show_pins(void)
 {
 	PgSweepPinsPlace *place;
 
-	if (been_here || proc_exit_inprogress || !pgsweep_may_have_slot())
+	/* no places: another library's shmem_startup_hook did not call ours */
+	if (been_here || places == NULL || proc_exit_inprogress || !pgsweep_may_have_slot())
 		return;
 
 	been_here = true;

@@ -174,7 +174,7 @@ $server->adjust_conf('postgresql.conf', 'pg_sweep.strategy', 'partitioned');
 # ---- processes ----
 
 # each node has one CPU, which has its number
-start_with('partition', "pg_sweep.numa_affinity = spread\npg_sweep.local_memory = on\n");
+start_with('partition', "pg_sweep.numa_affinity = spread\npg_sweep.numa_local_memory = on\n");
 
 my $where = q{SELECT (regexp_match(pg_read_file('/proc/self/status'), 'Cpus_allowed_list:\s*(\S+)'))[1]};
 my @sessions = map { $server->background_psql('postgres') } 1 .. 3 * $nodes;

@@ -40,6 +40,7 @@ harness_stubs_init(void)
 	PgSweepLwlock->has_waited = calloc(HARNESS_MAX_BACKENDS, sizeof(bool));
 	if (PgSweepLwlock->slots == NULL || PgSweepLwlock->has_waited == NULL)
 		abort();
+	memset(PgSweepLwlock->slots, 0, waits);
 	PgSweepLwlock->num_slots = HARNESS_MAX_BACKENDS;
 }
 
