@@ -224,7 +224,7 @@ JOIN pg_sweep_partitions b ON b.partition = to_partition
 WHERE a.node <> from_node OR b.node <> to_node OR distance < 10 OR (from_node = to_node AND distance <> 10);
 
 --
--- Counting. One row a page, so that each one is an allocation.
+-- Counting. One row per page: each insert is an allocation.
 --
 CREATE TABLE sweep_pages (pad text);
 ALTER TABLE sweep_pages ALTER pad SET STORAGE PLAIN;
