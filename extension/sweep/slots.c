@@ -61,9 +61,13 @@ PgSweepPartCounters *
 pgsweep_part_counters(const PgSweepSlot *slot)
 {
 	Size		number = (const PgSweepSlotPadded *) slot - PgSweepPool->slots;
+	char	   *counters = (char *) PgSweepPool + PgSweepPool->part_counters_offset +
+		number * PgSweepPool->part_counters_stride;
 
-	return (PgSweepPartCounters *) ((char *) PgSweepPool + PgSweepPool->part_counters_offset +
-									number * PgSweepPool->part_counters_stride);
+	/* wrong ones would still add up, and overwrite other shared memory */
+	Assert(counters == (char *) (PgSweepPool->slots + PgSweep->num_slots) +
+		   number * PgSweepPool->part_counters_stride);
+	return (PgSweepPartCounters *) counters;
 }
 
 /*
