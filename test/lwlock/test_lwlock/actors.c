@@ -73,6 +73,7 @@ find_present_actor(int32 number)
 
 	if (actor->pid == 0)
 		elog(ERROR, "there is no actor %d", number);
+	pg_read_barrier();			/* pairs with the one before an actor's pid */
 	return actor;
 }
 
@@ -143,8 +144,7 @@ test_lwlock_serve(PG_FUNCTION_ARGS)
 	pg_atomic_write_u32(&actor->busy, 0);
 	pg_atomic_write_u32(&slot->armed, 0);
 	pg_atomic_write_u64(&slot->sleeps, 0);
-	pg_write_barrier();			/* a process that sees the pid sees the rest;
-								 * the readers are later SQL functions */
+	pg_write_barrier();			/* pairs with find_present_actor() */
 	actor->pid = MyProcPid;
 
 	PG_TRY();

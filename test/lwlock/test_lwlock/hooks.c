@@ -106,9 +106,7 @@ test_sleep_start(LWLock *lock)
 	if (slot)
 	{
 		pg_atomic_write_u64(&slot->sleeps, pg_atomic_read_u64(&slot->sleeps) + 1);
-
-		/* pairs with look_at() of the watchdog */
-		pg_write_barrier();
+		pg_write_barrier();		/* pairs with look_at() in watchdog.c */
 		pg_atomic_write_u64(&slot->sleeping_on, (uint64) (uintptr_t) lock);
 	}
 	stop_at(lock, TEST_POINT_SLEEP);
