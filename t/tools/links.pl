@@ -67,7 +67,7 @@ for my $file (@files)
 	is_deeply([ broken($file, slurp_file($file)) ], [], "$name: no link is broken");
 }
 
-is_deeply([ broken("$top/README.md", '[a](docs) [b](nowhere.md) [c](#nothing) [d](https://x)') ],
+is_deeply([ broken("$top/README.md", '[a](docs) [b](nowhere.md) [c](#nothing) [d](https://example.org)') ],
 	[ 'nowhere.md', '#nothing' ], 'a broken link is reported');
 
 my $readme = slurp_file("$top/README.md");
