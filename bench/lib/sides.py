@@ -61,7 +61,7 @@ def ring_eager_flush(on):
                 lwlock_policy="stock", ring_eager_flush=on)
 
 
-LWLOCK_WAITS = ("stock", "spin", "lockless", "lockless_spin")
+LWLOCK_WAITS = ("stock", "lockless", "lockless_spin")
 
 
 def on_off(on):

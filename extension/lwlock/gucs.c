@@ -51,7 +51,7 @@ pgsweep_lwlock_define_gucs(void)
 
 	DefineCustomIntVariable("pg_sweep.lwlock_spin_tries",
 							"Sets the maximum number of tries to get an LWLock before queueing.",
-							"Policies \"spin\" and \"lockless_spin\" use it. Each process learns for each tranche how many of these tries pay off.",
+							"Policy \"lockless_spin\" uses it. Each process learns for each tranche how many of these tries pay off.",
 							&pgsweep_lwlock_spin_tries,
 							PGSWEEP_LWLOCK_TRIES, 0, PGSWEEP_LWLOCK_MAX_TRIES,
 							PGC_SIGHUP,

@@ -14,7 +14,6 @@
  *	 lwlock.c		the feature: what pg_sweep.c calls
  *	 hooks.c		core's hooks: choose the policy, and count
  *	 policy_stock.c	core's own way
- *	 policy_spin.c	spins, then core's own way
  *	 policy_lockless.c	queues by one compare-and-swap
  *	 policy_lockless_spin.c	spins, then the same
  *	 tries.c		spinning, and for how long
@@ -43,7 +42,6 @@ struct PgSweepRow;
  */
 #define PGSWEEP_LWLOCK_POLICIES(POLICY) \
 	POLICY(STOCK, stock) \
-	POLICY(SPIN, spin) \
 	POLICY(LOCKLESS, lockless) \
 	POLICY(LOCKLESS_SPIN, lockless_spin) \
 								/* end of the list */

@@ -4,7 +4,7 @@
  *	  Load "lwlock": processes that want one LWLock.
  *
  *	 load.policy	unpatched: PostgreSQL's own lwlock.c; none (nothing loaded),
- *					stock, spin, lockless, lockless_spin: the patched one and the
+ *					stock, lockless, lockless_spin: the patched one and the
  *					library's policies; v2: the thread's (upstream/lwlock_v2.c)
  *	 load.kind		hot: think, acquire, hold, release;
  *					procarray: transactions that want ProcArrayLock, see
@@ -118,7 +118,6 @@ static const Way ways[] = {
 	{"unpatched", -1, unpatched_acquire, unpatched_conditional, unpatched_release},
 	CORE("none", -1),
 	CORE("stock", PGSWEEP_LWLOCK_STOCK),
-	CORE("spin", PGSWEEP_LWLOCK_SPIN),
 	CORE("lockless", PGSWEEP_LWLOCK_LOCKLESS),
 	CORE("lockless_spin", PGSWEEP_LWLOCK_LOCKLESS_SPIN),
 	{"v2", -1, their_acquire, their_conditional, their_release},

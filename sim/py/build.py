@@ -26,7 +26,7 @@ EXTENSION_FILES = (
     "slot.c",
     *(f"lwlock/{name}.c" for name in (
         "counts", "hooks", "policy_lockless", "policy_lockless_spin",
-        "policy_spin", "policy_stock", "queue", "tries")),
+        "policy_stock", "queue", "tries")),
     *(f"sweep/{name}.c" for name in (
         "auto", "balance", "clean_ahead", "counts", "find_free", "hooks",
         "partitions", "plan", "shmem", "slots", "strategy_batched",

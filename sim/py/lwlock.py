@@ -6,9 +6,9 @@ again."""
 
 from bench.lib import report
 
-POLICIES = ("unpatched", "none", "stock", "spin", "lockless", "lockless_spin",
+POLICIES = ("unpatched", "none", "stock", "lockless", "lockless_spin",
             "v2")
-DEFAULT_POLICIES = ("stock", "spin", "lockless", "lockless_spin")
+DEFAULT_POLICIES = ("stock", "lockless", "lockless_spin")
 CONNECTIONS = (1, 4, 20, 100, 500, 2000)
 
 # Acquisitions per connection, or of all connections, whichever is more

@@ -207,7 +207,7 @@ SELECT abi_embed_work('dsm', $work);
 SELECT abi_embed_report(:client_id % 2, $reports);
 });
 my $done = 0;
-foreach my $policy ('stock', 'spin', 'lockless', 'lockless_spin')
+foreach my $policy ('stock', 'lockless', 'lockless_spin')
 {
 	$node->safe_psql('postgres', "SELECT pg_sweep_set_lwlock_policy('$policy')");
 	$node->command_ok(

@@ -97,8 +97,8 @@ my @cases = (
 	{
 		patch => 'lwlock-wait-hooks',
 		symbols => ['LWLockWait'],
-		conf => 'pg_sweep.lwlock_policy = spin',
-		in_file => '"pg_sweep.lwlock_policy": "spin"',
+		conf => 'pg_sweep.lwlock_policy = lockless',
+		in_file => '"pg_sweep.lwlock_policy": "lockless"',
 		column => [ 'lwlock_policy IS NULL', 't' ],
 		empty => [qw(pg_sweep_lwlock_waits pg_sweep_lwlock_policies)],
 		refused => [ map { "SELECT pg_sweep_set_lwlock_policy('$_')" } 'stock', 'lockless' ],

@@ -19,7 +19,7 @@ LwlockTest - servers and processes for the tests of waiting for LWLocks
   $t->finish(1);
 
   my $server = LwlockServer->new;
-  $server->set_policy('spin', 'WALWrite');
+  $server->set_policy('lockless', 'WALWrite');
   is($server->value('SELECT ...'), ...);
 
 =head1 DESCRIPTION
@@ -47,7 +47,7 @@ use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(lwlock_node @policies);
 
-our @policies = qw(stock spin lockless lockless_spin);
+our @policies = qw(stock lockless lockless_spin);
 
 # A server with the test module after pg_sweep, or alone with nothing => 1
 sub lwlock_node
@@ -351,7 +351,7 @@ sub new
 shared_buffers = 4MB
 max_connections = 40
 bgwriter_delay = 10ms
-pg_sweep.lwlock_policy = spin
+pg_sweep.lwlock_policy = lockless
 });
 
 	$node->start;

@@ -29,7 +29,7 @@ sub own
 #
 # Which policy
 #
-is(policies(), 'spin|spin', 'start: as configured');
+is(policies(), 'lockless|lockless', 'start: as configured');
 is(own(), '', 'start: no tranche has its own');
 for my $policy (@policies, @policies)
 {
@@ -64,13 +64,13 @@ for my $policy (@policies)
 }
 
 $server->set_policy('lockless_spin');
-$server->set_policy('spin', 'WALWrite');
+$server->set_policy('stock', 'WALWrite');
 $server->set_policy('lockless', 'BufferContent');
-is(own(), 'BufferContent=lockless WALWrite=spin', 'tranches: each has its own policy');
+is(own(), 'BufferContent=lockless WALWrite=stock', 'tranches: each has its own policy');
 is(policies(), 'lockless_spin|stock', 'tranches: the others have the default');
 $server->reload_with('pg_sweep.lwlock_policy = lockless', "lwlock_policy = 'lockless'")
   or die 'could not switch';
-$server->set_policy('spin');
+$server->set_policy('lockless_spin');
 $node->restart;
 is(policies(), 'lockless|lockless', 'a restart returns to what is configured');
 is(own(), '', 'and to no policies of tranches');
@@ -111,7 +111,7 @@ SKIP:
 # After a crash
 #
 $server->set_policy('lockless_spin');
-$server->set_policy('spin', 'WALWrite');
+$server->set_policy('stock', 'WALWrite');
 {
 	my $victim = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $victim->query_safe('SELECT pg_backend_pid()');

@@ -175,10 +175,10 @@ for my $case (
 # In the file: a running server keeps its value, a starting one takes the default
 sql('ALTER SYSTEM RESET ALL');
 $node->append_conf('postgresql.conf',
-	"pg_sweep.strategy = batched\npg_sweep.batch_size = 7\npg_sweep.lwlock_policy = spin");
+	"pg_sweep.strategy = batched\npg_sweep.batch_size = 7\npg_sweep.lwlock_policy = lockless");
 $node->reload;
 $node->poll_query_until('postgres',
-	"SELECT strategy = 'batched' AND batch_size_configured = 7 AND lwlock_policy = 'spin' FROM pg_sweep_status"
+	"SELECT strategy = 'batched' AND batch_size_configured = 7 AND lwlock_policy = 'lockless' FROM pg_sweep_status"
 ) or die 'could not switch to batched';
 for my $case (
 	[ 'pg_sweep.strategy', 'nope', 'strategy', 'stock' ],

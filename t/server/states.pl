@@ -37,7 +37,7 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_j
 	}
 	for my $call (
 		"pg_sweep_set_strategy('batched')", 'pg_sweep_reset_stats()',
-		"pg_sweep_set_lwlock_policy('spin')", "pg_sweep_set_lwlock_policy('nope', 'nothing')")
+		"pg_sweep_set_lwlock_policy('lockless')", "pg_sweep_set_lwlock_policy('nope', 'nothing')")
 	{
 		my ($name) = $call =~ /^(\w+)/;
 		my ($ret, $stdout, $stderr) =
@@ -240,10 +240,10 @@ extension_control_path = '\$system:$sharedir'
 
 	# A parameter that needs another patch names that one
 	my ($ret, $stdout, $stderr) = $unpatched->psql('postgres',
-		"\\set VERBOSITY verbose\nALTER SYSTEM SET pg_sweep.lwlock_policy = 'spin'");
+		"\\set VERBOSITY verbose\nALTER SYSTEM SET pg_sweep.lwlock_policy = 'lockless'");
 	like(
 		$stderr,
-		qr/ERROR:  0A000: invalid value for parameter "pg_sweep\.lwlock_policy": "spin"\nDETAIL:  The server lacks the core patch "lwlock-wait-hooks"\.\n/,
+		qr/ERROR:  0A000: invalid value for parameter "pg_sweep\.lwlock_policy": "lockless"\nDETAIL:  The server lacks the core patch "lwlock-wait-hooks"\.\n/,
 		"$title: lwlock_policy is refused, naming the patch");
 	is( $unpatched->safe_psql(
 			'postgres',

@@ -46,7 +46,7 @@ run_unittests('ab');
 		'env', '-i', "HOME=$home", 'PATH=/usr/bin:/bin', "TMPDIR=$folder/tmp",
 		'setsid', 'sh', '-c', 'cd "$HOME" && exec "$@"', 'sh',
 		$program, '-h', $node->host, '-p', $node->port, '-d', 'postgres', @load,
-		'--a' => 'stock', '--b' => 'b: batched, work_mem=7MB, lwlock_policy=spin',
+		'--a' => 'stock', '--b' => 'b: batched, work_mem=7MB, lwlock_policy=lockless_spin',
 		'--slice' => 0.3, '--no-picture');
 	my $notes = "$home/.local/state/pg_sweep/*.json";
 
@@ -77,7 +77,7 @@ run_unittests('ab');
 	my ($status, $out, $err) = $ab->run(
 		@load,
 		'--a' => 'quick: ab.delay=0.004, strategy=stock',
-		'--b' => 'slow: ab.delay=0.016, batched, lwlock_policy=spin, '
+		'--b' => 'slow: ab.delay=0.016, batched, lwlock_policy=lockless_spin, '
 		  . 'lwlock_policy.WALWrite=lockless',
 		'--setting' => 'as quick: ab.delay=0.004, strategy=partitioned',
 		'--slice' => 0.2, '--blocks' => 10, '--seed' => 5,

@@ -75,7 +75,7 @@ my @pgbench = ('-S', '--no-picture');
 for my $case (
 	[ 'strategy=clock', qr/'clock' is none of stock, batched, partitioned, auto/ ],
 	[ 'lwlock_policy=futex', qr/lwlock_policy: 'futex' is none of/ ],
-	[ 'lwlock_policy.walwrite=spin', qr/no such tranche/ ],
+	[ 'lwlock_policy.walwrite=lockless', qr/no such tranche/ ],
 	[ 'work_memory=1', qr/has no parameter work_memory/ ],
 	[ 'pg_sweep.batchsize=1', qr/invalid configuration parameter name/ ],
 	[ 'pg_sweep.numa_affinity=on', qr/numa_affinity (is not for|can be changed by)/ ],
@@ -89,7 +89,7 @@ for my $case (
 	[ 'enable_sort=off', qr/enable_sort is for the planner/, '-M', 'prepared' ],
 	[ 'work_mem=8MB', qr/work_mem is set by ALTER ROLE/, @as_overridden ],
 	[ 'batch_size=1', qr/must be a superuser/, @as_switcher ],
-	[ 'lwlock_policy=spin', qr/switcher may not call pg_sweep_set_lwlock_policy/, @as_switcher ])
+	[ 'lwlock_policy=lockless', qr/switcher may not call pg_sweep_set_lwlock_policy/, @as_switcher ])
 {
 	my ($setting, $reason, @arguments) = @$case;
 
@@ -298,7 +298,7 @@ sub random_state
 		one_of('SET pg_sweep.batch_size = 16', 'RESET pg_sweep.batch_size'),
 		one_of("SET work_mem = '3MB'", 'RESET work_mem'),
 		one_of("SET ab.delay = '0.002'", "SET ab.delay = '0.0015'"),
-		one_of("SET pg_sweep.lwlock_policy = 'spin'", 'RESET pg_sweep.lwlock_policy'));
+		one_of("SET pg_sweep.lwlock_policy = 'lockless_spin'", 'RESET pg_sweep.lwlock_policy'));
 
 	my $read = $node->safe_psql('postgres',
 		join '', map { "$_;\n" } @sql, 'SELECT pg_conf_load_time()');
@@ -311,8 +311,8 @@ SELECT pg_conf_load_time() > '$read'
    AND batch_size_configured = current_setting('pg_sweep.batch_size')::int FROM pg_sweep_status})
 	  or die 'the configuration is not applied';
 	my $strategy = one_of(qw(stock batched partitioned auto));
-	my $policy = one_of(qw(stock spin lockless));
-	my $wal_policy = one_of(qw(default spin));
+	my $policy = one_of(qw(stock lockless lockless_spin));
+	my $wal_policy = one_of(qw(default lockless));
 	@sql = (
 		"SELECT pg_sweep_set_strategy('$strategy')",
 		"SELECT pg_sweep_set_lwlock_policy('$policy')",
@@ -395,7 +395,7 @@ for my $i (1 .. $interrupts)
 		'--a' => 'stock',
 		'--b' => 'b: batched, batch_size=8, balance=off, work_mem=7MB, ab.delay=0.001, '
 		  . 'lwlock_policy=lockless_spin, lwlock_policy.WALWrite=lockless, '
-		  . 'lwlock_policy.XidGen=spin',
+		  . 'lwlock_policy.XidGen=stock',
 		'--setting' => 'c: partitioned, maintenance_work_mem=9MB',
 		'--slice' => 0.25, '--blocks' => 1000, '--no-picture'));
 

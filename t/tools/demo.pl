@@ -97,14 +97,14 @@ is("@partitions", '0 1 2 3', 'balance: each partition was asked and has allocate
 like($shown, qr/imbalance_percent.*\n.*\n +0 \| +\d+ \| +4 \| /, 'balance: the node');
 
 $shown = scene($out, 'Waiting');
-foreach my $policy (qw(stock spin lockless lockless_spin))
+foreach my $policy (qw(stock lockless lockless_spin))
 {
 	like($shown, qr/^$policy +[1-9][\d,]* +[1-9][\d,]* +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +\d+\.\d$/m,
 		"waits: $policy has worked, and locks were contended");
 }
 like($shown, qr/^stock +[\d,]+ +[\d,]+ +0 +[1-9]/m, 'waits: under stock no process gets a lock by spinning, and some sleep');
 like($shown, qr/^pgbench=# SELECT tranche, mode, contended.*?^ \w+ +\| (?:exclusive|shared|wait until free) +\| +[1-9]/ms, 'waits: the view by tranche');
-like($shown, qr/^ +\| lockless_spin \| f\n LockManager \| spin +\| t$/m, 'waits: one tranche has a policy of its own');
+like($shown, qr/^ +\| lockless_spin \| f\n LockManager \| lockless +\| t$/m, 'waits: one tranche has a policy of its own');
 
 $shown = scene($out, 'Pins');
 like($shown, qr/^ +\d+ \| +[1-9]\d* \| +\d+ \| idle in transaction \| MOVE 100000 FROM forgotten;/m, 'pins: the cursor of a process');

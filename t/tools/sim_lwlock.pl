@@ -57,7 +57,7 @@ my %common = (
 	'load.acquisitions' => 10_000);
 
 my %same;
-for my $policy (qw(unpatched none stock spin lockless lockless_spin v2))
+for my $policy (qw(unpatched none stock lockless lockless_spin v2))
 {
 	# more processes than CPUs, readers and writers
 	my %hot = (

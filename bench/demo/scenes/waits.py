@@ -90,9 +90,9 @@ def show(stage):
                  cells)
     report.say()
     stage.explain("""(A second or two each is no comparison. For one, use
-        pg_sweep_ab ... --setting lwlock_policy=stock --setting lwlock_policy=spin.) One
+        pg_sweep_ab ... --setting lwlock_policy=stock --setting lwlock_policy=lockless.) One
         tranche may have a policy of its own:""")
-    psql.type(f"SELECT pg_sweep_set_lwlock_policy('spin', {quote(TRANCHE)});")
+    psql.type(f"SELECT pg_sweep_set_lwlock_policy('lockless', {quote(TRANCHE)});")
     psql.type(POLICIES)
     stage.explain("And back:")
     psql.type(f"{BACK};")
