@@ -1,5 +1,6 @@
 # The load of bench/lwlock is right: sessions begin together, the holders' own count
-# under the lock agrees with their results, and waits are counted.
+# under the lock agrees with their results, and waits are counted.  So is that of
+# bench/run release.
 
 use strict;
 use warnings FATAL => 'all';
@@ -88,6 +89,27 @@ cmp_ok($longest, '>', 1000, 'for longer than a microsecond');
 isnt($code, 0, 'one of two participants waits until it is cancelled');
 is(sql('SELECT acquisitions FROM measure_lwlock_hot(1, participants => 1)'),
 	1, 'and then another session can begin alone');
+
+# A release with waiters that are not there.  The function itself looks that all of
+# them are queued, and that the release wakes the first alone.
+for my $waiters (1, 2, 50)
+{
+	for my $flush ('false', 'true')
+	{
+		my ($status, $out, $err) =
+		  $node->psql('postgres', "SELECT unnest(measure_lwlock_release($waiters, $flush, 5))");
+
+	  SKIP:
+		{
+			skip 'no way to flush here', 1 if $err =~ /for x86-64 only/;
+			is(scalar(grep { $_ > 0 } split /\n/, $out), 6, "release, $waiters waiters, flush $flush: times")
+			  or diag($err);
+		}
+	}
+}
+($code, undef, $stderr) = $node->psql('postgres', "SELECT measure_lwlock_release(1000)");
+isnt($code, 0, 'release: no more waiters than unused PGPROCs');
+like($stderr, qr/only \d+ PGPROCs are unused/, 'release: says so');
 
 $node->stop;
 done_testing();

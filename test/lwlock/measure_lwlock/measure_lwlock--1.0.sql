@@ -30,6 +30,15 @@ RETURNS int8 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 CREATE FUNCTION measure_lwlock_pairs(pairs int8, mode text DEFAULT 'exclusive')
 RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
+-- Nanoseconds that LWLockRelease() takes with that many exclusive waiters queued,
+-- once for each sample. Waiters are PGPROCs that no process uses. flush: their
+-- cache lines are flushed before the release (x86-64 only). The first element is
+-- what reading the clock takes at least, which is a part of each of the others.
+CREATE FUNCTION measure_lwlock_release(waiters int4, flush bool DEFAULT false,
+		samples int4 DEFAULT 100)
+RETURNS int8[] AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
 REVOKE ALL ON FUNCTION measure_lwlock_hot(int8, int4, int4, int4, text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_lwlock_turns() FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_lwlock_pairs(int8, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION measure_lwlock_release(int4, bool, int4) FROM PUBLIC;

@@ -20,6 +20,8 @@ SELECT * FROM measure_lwlock_hot(1, think => -1);
 SELECT * FROM measure_lwlock_hot(1, participants => 0);
 SELECT * FROM measure_lwlock_hot(1, hold => NULL);
 SELECT * FROM measure_lwlock_hot(1, mode => 'none');
+SELECT measure_lwlock_release(0);
+SELECT measure_lwlock_release(1, samples => 0);
 
 -- For superusers only.
 CREATE ROLE regress_sweep_lwlock;
@@ -27,6 +29,7 @@ SET ROLE regress_sweep_lwlock;
 SELECT measure_lwlock_pairs(1);
 SELECT * FROM measure_lwlock_hot(1);
 SELECT measure_lwlock_turns();
+SELECT measure_lwlock_release(1);
 RESET ROLE;
 
 DROP ROLE regress_sweep_lwlock;
