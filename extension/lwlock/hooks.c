@@ -143,18 +143,19 @@ lwlock_acquire_or_wait(LWLock *lock, LWLockMode mode)
 	return note_step(policy->acquire_or_wait(lock, mode));
 }
 
-static LWLockWaitStep
+static bool
 lwlock_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
 	const PgSweepLwlockPolicy *policy = policy_of(lock);
+	bool		done;
 
 	if (unlikely(MyProc == NULL))
-		return LW_STEP_CORE;
+		return false;
 
 	begin_wait(lock, LW_WAIT_UNTIL_FREE);
-	if (policy->wait_for_var == NULL)
-		return note_step(LW_STEP_CORE);
-	return note_step(policy->wait_for_var(lock, valptr, oldval));
+	done = policy->wait_for_var && policy->wait_for_var(lock, valptr, oldval);
+	note_step(done ? LW_STEP_DONE : LW_STEP_CORE);
+	return done;
 }
 
 static LWLockWakeStep
@@ -166,16 +167,13 @@ lwlock_wake(LWLock *lock)
 }
 
 static void
-lwlock_sleep_start(LWLock *lock)
+lwlock_sleeping(LWLock *lock, bool begin)
 {
-	if (my_wait.counts)
+	if (my_wait.counts == NULL)
+		return;
+	if (begin)
 		my_wait.counts->slept++;
-}
-
-static void
-lwlock_sleep_end(void)
-{
-	if (my_wait.counts)
+	else
 	{
 		uint64		ns = ns_since(my_wait.start);
 
@@ -191,6 +189,5 @@ const LWLockWaitRoutine pgsweep_lwlock_wait_routine = {
 	.acquire_or_wait = lwlock_acquire_or_wait,
 	.wait_for_var = lwlock_wait_for_var,
 	.wake = lwlock_wake,
-	.sleep_start = lwlock_sleep_start,
-	.sleep_end = lwlock_sleep_end,
+	.sleeping = lwlock_sleeping,
 };

@@ -75,7 +75,7 @@ typedef struct PgSweepLwlockPolicy
 	 */
 	LWLockWaitStep (*acquire) (LWLock *lock, LWLockMode mode, bool woken, bool overdue);
 	LWLockWaitStep (*acquire_or_wait) (LWLock *lock, LWLockMode mode);
-	LWLockWaitStep (*wait_for_var) (LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval);
+	bool		(*wait_for_var) (LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval);
 	LWLockWakeStep (*wake) (LWLock *lock);
 } PgSweepLwlockPolicy;
 
@@ -197,7 +197,6 @@ extern bool pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *val
 extern uint8 pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue);
 extern LWLockWaitStep pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode,
 													  uint8 waitmode, bool reserve);
-extern LWLockWaitStep pgsweep_lwlock_queue_for_var(LWLock *lock);
 extern LWLockWakeStep pgsweep_lwlock_lock_list_or_leave(LWLock *lock);
 
 /*

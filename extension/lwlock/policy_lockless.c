@@ -23,15 +23,8 @@ lockless_acquire_or_wait(LWLock *lock, LWLockMode mode)
 	return pgsweep_lwlock_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
 }
 
-static LWLockWaitStep
-lockless_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
-{
-	return pgsweep_lwlock_queue_for_var(lock);
-}
-
 const PgSweepLwlockPolicy pgsweep_lwlock_lockless_policy = {
 	.acquire = lockless_acquire,
 	.acquire_or_wait = lockless_acquire_or_wait,
-	.wait_for_var = lockless_wait_for_var,
 	.wake = pgsweep_lwlock_lock_list_or_leave,
 };

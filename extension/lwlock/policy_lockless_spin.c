@@ -27,17 +27,9 @@ lockless_spin_acquire_or_wait(LWLock *lock, LWLockMode mode)
 	return pgsweep_lwlock_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
 }
 
-static LWLockWaitStep
-lockless_spin_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
-{
-	if (pgsweep_lwlock_watch_for_a_while(lock, valptr, oldval))
-		return LW_STEP_DONE;
-	return pgsweep_lwlock_queue_for_var(lock);
-}
-
 const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin_policy = {
 	.acquire = lockless_spin_acquire,
 	.acquire_or_wait = lockless_spin_acquire_or_wait,
-	.wait_for_var = lockless_spin_wait_for_var,
+	.wait_for_var = pgsweep_lwlock_watch_for_a_while,
 	.wake = pgsweep_lwlock_lock_list_or_leave,
 };

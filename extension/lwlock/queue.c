@@ -15,10 +15,10 @@
  *	1. Read the state.  If the lock is available, acquire it and stop.
  *	2. Otherwise link to the newest waiter, and swap this process in as the
  *	   newest (LWLockTryQueue(), a full barrier, pairs with the read barriers
- *	   in LWLockLinkWaiters() and LWLockUnlinkWaiter()).  On failure, go to 1.
+ *	   in LWLockLinkWaiters() and LWLockWithoutNewest()).  On failure, go to 1.
  *	3. Sleep until woken (core).  The waker's write barrier before it clears
- *	   lwWaiting (LWLockWakeup()) pairs with setting LW_FLAG_RELEASE_OK in
- *	   LWLockAcquire(), a full barrier, after which LW_WAIT_GRANTED is read.
+ *	   lwWaiting (LWLockWakeup()) pairs with the read barrier in
+ *	   LWLockAcquire(), after which LW_WAIT_GRANTED is read.
  *	4. Core has set LW_FLAG_RELEASE_OK, and retries once unless the lock was
  *	   handed over.  If that fails, go to 1, now perhaps for the front of the
  *	   queue (pgsweep_lwlock_waitmode()).
@@ -67,60 +67,21 @@ pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue)
 LWLockWaitStep
 pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool reserve)
 {
-	const uint64 taken = mode == LW_EXCLUSIVE ?
-		LW_LOCK_MASK | LW_FLAG_RESERVED :
-		LW_VAL_EXCLUSIVE | LW_FLAG_RESERVED;
-	uint64		state = pg_atomic_read_u64(LWLockState(lock));
-
-	for (;;)
-	{
-		if ((state & taken) == 0)
-		{
-			if (pg_atomic_compare_exchange_u64(LWLockState(lock), &state,
-											   state + (mode == LW_EXCLUSIVE ?
-														LW_VAL_EXCLUSIVE : LW_VAL_SHARED)))
-			{
-#ifdef LOCK_DEBUG
-				if (mode == LW_EXCLUSIVE)
-					lock->owner = MyProc;
-#endif
-				return LW_STEP_DONE;
-			}
-		}
-
-		/*
-		 * The release by an exclusive holder hands a reserved lock over.  A
-		 * shared holder may acquire the lock again, or wait for a process
-		 * that does, and must not meet a reservation.
-		 */
-		else if (LWLockTryQueue(lock, &state, waitmode,
-								reserve && (state & LW_VAL_EXCLUSIVE) ? LW_FLAG_RESERVED : 0))
-			return LW_STEP_QUEUED;
-	}
-}
-
-/*
- * Queue until the lock's exclusive holder releases it or changes the
- * variable.  The variable is not part of the state, so the caller must check
- * it again (core does).
- */
-LWLockWaitStep
-pgsweep_lwlock_queue_for_var(LWLock *lock)
-{
-	uint64		state;
+	uint64		state = LWLockReadState(lock);
 
 	/*
-	 * Pairs with the write barrier in LWLockWakeup(): the last process that
-	 * woke us no longer uses our links.  An acquisition has tried the lock
-	 * since, which is a barrier, too.
+	 * The release by an exclusive holder hands a reserved lock over.  A
+	 * shared holder may acquire the lock again, or wait for a process that
+	 * does, and must not meet a reservation.
 	 */
-	pg_read_barrier();
+	do
+	{
+		if (LWLockTryAcquire(lock, mode, &state))
+			return LW_STEP_DONE;
+	} while (!LWLockTryQueue(lock, &state, waitmode,
+							 reserve && (state & LW_VAL_EXCLUSIVE) ? LW_FLAG_RESERVED : 0));
 
-	state = pg_atomic_read_u64(LWLockState(lock));
-	while (state & LW_VAL_EXCLUSIVE)
-		if (LWLockTryQueue(lock, &state, LW_WAIT_UNTIL_FREE, 0))
-			return LW_STEP_QUEUED;
-	return LW_STEP_DONE;
+	return LW_STEP_QUEUED;
 }
 
 /*
@@ -130,7 +91,7 @@ pgsweep_lwlock_queue_for_var(LWLock *lock)
 LWLockWakeStep
 pgsweep_lwlock_lock_list_or_leave(LWLock *lock)
 {
-	uint64		state = pg_atomic_read_u64(LWLockState(lock));
+	uint64		state = LWLockReadState(lock);
 
 	for (;;)
 	{

@@ -87,28 +87,20 @@ learn(TryBound *bound, int tries, bool success)
 bool
 pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode)
 {
-	const uint64 taken = mode == LW_EXCLUSIVE ? LW_LOCK_MASK : LW_VAL_EXCLUSIVE;
 	TryBound   *bound = &bounds[lock->tranche % NUM_BOUNDS];
 	int			allowed = tries_allowed(bound);
 	uint64		state;
 
 	for (int tries = 0; tries < allowed; tries++)
 	{
-		state = pg_atomic_read_u64(LWLockState(lock));
+		state = LWLockReadState(lock);
 
 		/* it will be handed to another process: nothing to learn */
 		if (state & LW_FLAG_RESERVED)
 			return false;
 
-		if ((state & taken) == 0 &&
-			pg_atomic_compare_exchange_u64(LWLockState(lock), &state,
-										   state + (mode == LW_EXCLUSIVE ?
-													LW_VAL_EXCLUSIVE : LW_VAL_SHARED)))
+		if (LWLockTryAcquire(lock, mode, &state))
 		{
-#ifdef LOCK_DEBUG
-			if (mode == LW_EXCLUSIVE)
-				lock->owner = MyProc;
-#endif
 			learn(bound, tries, true);
 			return true;
 		}
@@ -131,7 +123,7 @@ pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 
 
 	for (int tries = 0; tries < allowed; tries++)
 	{
-		if ((pg_atomic_read_u64(LWLockState(lock)) & LW_VAL_EXCLUSIVE) == 0 ||
+		if ((LWLockReadState(lock) & LW_VAL_EXCLUSIVE) == 0 ||
 			pg_atomic_read_u64(valptr) != oldval)
 		{
 			learn(bound, tries, true);

@@ -29,13 +29,13 @@ my %additions = (
 	StrategyEmptyFreelist => '0002-sweep-replacement-hooks',
 	SyncOneBuffer => '0002-sweep-replacement-hooks',
 	ProcPlacement => '0003-numa-placement-hooks',
-	LWLockWait => '0004-lwlock-wait-hooks',
-	PrivateRefCountHeadSize => '0005-pins-private-refcount',
-	MovePrivateRefCountHead => '0005-pins-private-refcount',
-	GetPrivateRefCountInfo => '0005-pins-private-refcount',
-	RingFlush => '0006-ring-flush-hooks',
-	GetAccessStrategyRing => '0006-ring-flush-hooks',
-	PinBufferToWrite => '0006-ring-flush-hooks');
+	LWLockWait => '0005-lwlock-wait-hooks',
+	PrivateRefCountHeadSize => '0006-pins-private-refcount',
+	MovePrivateRefCountHead => '0006-pins-private-refcount',
+	GetPrivateRefCountInfo => '0006-pins-private-refcount',
+	RingFlush => '0007-ring-flush-hooks',
+	GetAccessStrategyRing => '0007-ring-flush-hooks',
+	PinBufferToWrite => '0007-ring-flush-hooks');
 
 # ---- exported symbols ----
 

@@ -40,15 +40,22 @@ my %limit = (
 	'0001-hooks-api.patch' => 80,
 	'0002-sweep-replacement-hooks.patch' => 250,
 	'0003-numa-placement-hooks.patch' => 60,
-	'0004-lwlock-wait-hooks.patch' => 620,
-	'0005-pins-private-refcount.patch' => 350,
-	'0006-ring-flush-hooks.patch' => 130);
+	'0004-lwlock-state-word.patch' => 480,
+	'0005-lwlock-wait-hooks.patch' => 300,
+	'0006-pins-private-refcount.patch' => 350,
+	'0007-ring-flush-hooks.patch' => 130);
+
+# The patches that a patch needs
+my %needs = (
+	'0002-sweep-replacement-hooks.patch' => ['0001-hooks-api.patch'],
+	'0003-numa-placement-hooks.patch' => ['0001-hooks-api.patch'],
+	'0005-lwlock-wait-hooks.patch' => [ '0001-hooks-api.patch', '0004-lwlock-state-word.patch' ]);
 
 # A name that the header has if the patch is applied
 my %declares = (
 	'0002-sweep-replacement-hooks.patch' => 'BufferReplacement',
 	'0003-numa-placement-hooks.patch' => 'ProcPlacement',
-	'0004-lwlock-wait-hooks.patch' => 'LWLockWait');
+	'0005-lwlock-wait-hooks.patch' => 'LWLockWait');
 
 my ($added, $removed, $coded) = (0, 0, 0);
 foreach my $name (@series)
@@ -84,6 +91,13 @@ like($readme, qr/The series adds $added lines, of which $coded are code/,
 	"core-hooks/README.md says that the series adds $added lines, $coded of them code (it removes $removed)");
 
 # ---- helpers ----
+
+# A patch, and those that need it
+sub without_needing
+{
+	my ($without) = @_;
+	return ($without, grep { my $name = $_; grep { $_ eq $without } @{ $needs{$name} // [] } } @series);
+}
 
 sub copy_tree
 {
@@ -256,18 +270,18 @@ like($out, qr/not in it/, 'because the patches are not in it');
 
 # ---- without one of them ----
 
-# Most of the others need the first one.
 foreach my $without (@series)
 {
 	my $short = $without =~ s/^\d+-|\.patch$//gr;
 	my $part = small_tree('part');
 	my $clean = digests($part);
+	my (undef, $needing) = without_needing($without);
 
 	($status, $out, $err) = run_apply($part, '--without', $short);
-	if ($without eq $series[0])
+	if (defined $needing)
 	{
 		is($status, 1, "without $short: refused");
-		like($err, qr/\Q$series[1]\E does not fit/, 'naming the patch that needs it');
+		like($err, qr/\Q$needing\E does not fit/, 'naming the patch that needs it');
 		like($err, qr/nothing was changed/, 'and that nothing was changed');
 		is_deeply([ changed($clean, digests($part)) ], [], 'which is true');
 		next;
@@ -295,17 +309,15 @@ foreach my $without (@series)
 	is_deeply([ changed($clean, digests($part)) ], [], "without $short: bit for bit");
 }
 
-# Any number of them can be left out.  Without the first one, those that need it must
-# be left out, too.
+# Any number of them can be left out, together with those that need them.
 my %number = map { $series[$_] => $_ } 0 .. $#series;
-my $alone = '0005-pins-private-refcount.patch';
-my %stands_alone = map { $_ => 1 } $alone, '0006-ring-flush-hooks.patch';
+my $alone = '0006-pins-private-refcount.patch';
 my $part = small_tree('part');
 foreach my $set (1 .. 2**@series - 2)
 {
 	my @without = grep { $set & 1 << $number{$_} } @series;
 	my %out = map { $_ => 1 } @without;
-	next if $out{ $series[0] } && grep { !$out{$_} && !$stands_alone{$_} } @series;
+	next if grep { $out{$_} } map { @{ $needs{$_} // [] } } grep { !$out{$_} } @series;
 
 	($status, $out, $err) = run_apply($part, '--check', map { ('--without', $_) } @without);
 	is($status, 0, "without @without: the others would apply") or diag $err;
@@ -351,7 +363,7 @@ SKIP:
 		if ($without ne 'all')
 		{
 			$part = small_tree('part');
-			($status, $out, $err) = run_apply($part, '--without', $short);
+			($status, $out, $err) = run_apply($part, map { ('--without', $_) } without_needing($without));
 			is($status, 0, "without $short: apply") or diag $err;
 		}
 		my $dir = server_with_headers($short, $part);

@@ -77,11 +77,11 @@ test_acquire_or_wait(LWLock *lock, LWLockMode mode)
 	return wrapped ? wrapped->acquire_or_wait(lock, mode) : LW_STEP_CORE;
 }
 
-static LWLockWaitStep
+static bool
 test_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {
 	stop_at(lock, TEST_POINT_ACQUIRE);
-	return wrapped ? wrapped->wait_for_var(lock, valptr, oldval) : LW_STEP_CORE;
+	return wrapped && wrapped->wait_for_var(lock, valptr, oldval);
 }
 
 static LWLockWakeStep
@@ -97,36 +97,21 @@ test_wake(LWLock *lock)
 }
 
 static void
-test_sleep_start(LWLock *lock)
+test_sleeping(LWLock *lock, bool begin)
 {
 	TestSlot   *slot = my_slot();
 
+	if (slot && !begin)
+		pg_atomic_write_u64(&slot->sleeping_on, 0);
 	if (wrapped)
-		wrapped->sleep_start(lock);
-	if (slot)
+		wrapped->sleeping(lock, begin);
+	if (slot && begin)
 	{
 		pg_atomic_write_u64(&slot->sleeps, pg_atomic_read_u64(&slot->sleeps) + 1);
 		pg_write_barrier();		/* pairs with look_at() in watchdog.c */
 		pg_atomic_write_u64(&slot->sleeping_on, (uint64) (uintptr_t) lock);
 	}
-	stop_at(lock, TEST_POINT_SLEEP);
-}
-
-static void
-test_sleep_end(void)
-{
-	TestSlot   *slot = my_slot();
-	LWLock	   *lock = NULL;
-
-	if (slot)
-	{
-		lock = (LWLock *) (uintptr_t) pg_atomic_read_u64(&slot->sleeping_on);
-		pg_atomic_write_u64(&slot->sleeping_on, 0);
-	}
-	if (wrapped)
-		wrapped->sleep_end();
-	if (lock)
-		stop_at(lock, TEST_POINT_WOKEN);
+	stop_at(lock, begin ? TEST_POINT_SLEEP : TEST_POINT_WOKEN);
 }
 
 static const LWLockWaitRoutine test_routine = {
@@ -134,8 +119,7 @@ static const LWLockWaitRoutine test_routine = {
 	.acquire_or_wait = test_acquire_or_wait,
 	.wait_for_var = test_wait_for_var,
 	.wake = test_wake,
-	.sleep_start = test_sleep_start,
-	.sleep_end = test_sleep_end,
+	.sleeping = test_sleeping,
 };
 
 void

@@ -90,7 +90,7 @@ look_at(ProcNumber procno, uint64 *sleeps, LWLock **lock, uint64 *state)
 	*lock = (LWLock *) (uintptr_t) pg_atomic_read_u64(&slot->sleeping_on);
 	if (*lock == NULL)
 		return NOT_SUSPICIOUS;
-	pg_read_barrier();			/* pairs with test_sleep_start() */
+	pg_read_barrier();			/* pairs with test_sleeping() */
 	*sleeps = pg_atomic_read_u64(&slot->sleeps);
 	*state = 0;
 
