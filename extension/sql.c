@@ -22,9 +22,26 @@
 #include "shared.h"
 #include "sql.h"
 #include "utils/backend_status.h"
+#include "utils/regproc.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_status);
 PG_FUNCTION_INFO_V1(pg_sweep_reset_stats);
+
+/*
+ * Refuse to make a row of a function that was declared with another number of
+ * columns, by the SQL file of another version: values would be taken for
+ * others, and pointers read that are none.
+ */
+static void
+check_columns(FunctionCallInfo fcinfo, int natts, int n)
+{
+	if (natts != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function %s is declared with %d columns, but the library has %d",
+						format_procedure(fcinfo->flinfo->fn_oid), natts, n),
+				 errhint("Library and SQL objects are of different versions: use ALTER EXTENSION pg_sweep UPDATE.")));
+}
 
 /*
  * The columns of pg_sweep_status that are known in state "ok" only.
@@ -67,8 +84,10 @@ pg_sweep_get_status(PG_FUNCTION_ARGS)
 
 	if (state == PGSWEEP_STATE_OK)
 		put_status(&row);
-	while (row.n < tupdesc->natts)
-		put_null(&row);
+	else
+		while (row.n < Min(tupdesc->natts, (int) lengthof(row.nulls)))
+			put_null(&row);
+	check_columns(fcinfo, tupdesc->natts, row.n);
 
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
 													  row.values, row.nulls)));
@@ -107,6 +126,7 @@ pgsweep_store_row(FunctionCallInfo fcinfo, PgSweepRow *row)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
+	check_columns(fcinfo, rsinfo->setDesc->natts, row->n);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->nulls);
 }
 
