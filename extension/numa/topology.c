@@ -3,7 +3,9 @@
  * extension/numa/topology.c
  *	  Detects the NUMA nodes and CPUs that this server may use.
  *
- * A node counts if it has memory that the server may use.  Machines are
+ * A node counts if it has memory that the server may use: by its cpuset, and
+ * by the memory policy that it was started with, as far as that is a limit and
+ * no wish ("bind").  mbind() would win over that policy.  Machines are
  * irregular.  Numbers of nodes and CPUs have gaps.  A node can be without
  * CPUs (memory on CXL) or without memory; its CPUs then belong to the nearest
  * node with memory.  A container may be allowed only some nodes, or may not
@@ -18,6 +20,7 @@
 #endif
 #ifdef USE_LIBNUMA
 #include <numa.h>
+#include <numaif.h>
 #endif
 #include <unistd.h>
 
@@ -152,6 +155,48 @@ nearest_node(const PgSweepNumaTopology *t, int id)
 	return best;
 }
 
+/* Of linux/mempolicy.h, not in each numaif.h */
+#ifndef MPOL_WEIGHTED_INTERLEAVE
+#define MPOL_WEIGHTED_INTERLEAVE 6	/* Linux 6.9 */
+#endif
+#ifndef MPOL_F_STATIC_NODES
+#define MPOL_F_STATIC_NODES		(1 << 15)
+#define MPOL_F_RELATIVE_NODES	(1 << 14)
+#endif
+#ifndef MPOL_F_NUMA_BALANCING
+#define MPOL_F_NUMA_BALANCING	(1 << 13)
+#endif
+
+/*
+ * The memory policy of this process, which it has from the one that started
+ * it: fills in t->interleaved, and takes the nodes that "bind" forbids out of
+ * *allowed.  Returns false if there is no knowing them.
+ */
+static bool
+apply_memory_policy(PgSweepNumaTopology *t, struct bitmask *allowed)
+{
+	const int	flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
+	struct bitmask *nodes = numa_allocate_nodemask();
+	int			mode = 0;
+	bool		known;
+
+	/* the kernel takes one bit less than it is told */
+	known = get_mempolicy(&mode, nodes->maskp, nodes->size + 1, NULL, 0) == 0;
+	t->interleaved = (mode & ~flags) == MPOL_INTERLEAVE ||
+		(mode & ~flags) == MPOL_WEIGHTED_INTERLEAVE;
+	if ((mode & ~flags) == MPOL_BIND)
+	{
+		/* relative: not numbers of nodes; no known tool sets that */
+		if (mode & MPOL_F_RELATIVE_NODES)
+			known = false;
+		for (int id = 0; id < allowed->size; id++)
+			if (!numa_bitmask_isbitset(nodes, id))
+				numa_bitmask_clearbit(allowed, id);
+	}
+	numa_bitmask_free(nodes);
+	return known;
+}
+
 /*
  * Fill in nodes and CPUs from libnuma.  Returns false, with a note, if it cannot
  * tell.
@@ -162,6 +207,9 @@ ask_libnuma(PgSweepNumaTopology *t)
 	struct bitmask *allowed;
 	struct bitmask *cpus;
 	uint32		with_memory = 0;
+	uint32		in_cpuset = 0;
+	uint32		usable = 0;
+	bool		known;
 	int			max_node;
 
 	/* core's, because it knows which libnuma ignores EPERM (seccomp) */
@@ -177,22 +225,39 @@ ask_libnuma(PgSweepNumaTopology *t)
 	max_node = Min(numa_max_node(), PGSWEEP_NUMA_MAX_NODE_IDS - 1);
 	allowed = numa_get_mems_allowed();
 	for (int id = 0; id <= max_node; id++)
-	{
-		if (numa_node_size64(id, NULL) <= 0)
-			continue;
-		with_memory++;
-		if (numa_bitmask_isbitset(allowed, id) && t->nnodes < PGSWEEP_NUMA_MAX_NODES)
-			t->node_id[t->nnodes++] = id;
-	}
+		if (numa_node_size64(id, NULL) > 0)
+		{
+			with_memory++;
+			in_cpuset += numa_bitmask_isbitset(allowed, id);
+		}
+
+	known = apply_memory_policy(t, allowed);
+	for (int id = 0; known && id <= max_node; id++)
+		if (numa_node_size64(id, NULL) > 0 && numa_bitmask_isbitset(allowed, id))
+		{
+			usable++;
+			if (t->nnodes < PGSWEEP_NUMA_MAX_NODES)
+				t->node_id[t->nnodes++] = id;
+		}
 	numa_bitmask_free(allowed);
 
+	if (!known)
+	{
+		strlcpy(t->note, "the memory policy that the server was started with is not known",
+				sizeof(t->note));
+		return false;
+	}
 	if (t->nnodes == 0)
 	{
 		strlcpy(t->note, "no NUMA node is known to have memory that the server may use",
 				sizeof(t->note));
 		return false;
 	}
-	if (t->nnodes < with_memory)
+	if (usable < in_cpuset)
+		snprintf(t->note, sizeof(t->note),
+				 "the memory policy that the server was started with (\"bind\") allows %u of the machine's %u NUMA nodes",
+				 t->nnodes, with_memory);
+	else if (t->nnodes < with_memory)
 		snprintf(t->note, sizeof(t->note),
 				 "the server may use memory of %u of the machine's %u NUMA nodes",
 				 t->nnodes, with_memory);

@@ -30,6 +30,8 @@
 typedef struct PgSweepNumaTopology
 {
 	bool		emulated;		/* pg_sweep.numa_debug_nodes */
+	bool		interleaved;	/* started with a policy that interleaves
+								 * (numactl --interleave) */
 	uint32		nnodes;			/* usable nodes with memory; >= 1 */
 	uint32		ncpus;			/* usable CPUs; >= 1 */
 	uint32		cpu_limit;		/* highest CPU number known, plus one */

@@ -5,8 +5,11 @@
  * calls for them.  By the environment:
  *
  * SHIM_NODES=N		N nodes with memory, all CPUs on the first
+ * SHIM_SPLIT=1		the same, but the CPUs are on the nodes in turn
+ * SHIM_POLICY=MODE:MASK	the memory policy that the server was started with
  * SHIM_DENY=CALL	that call fails with EPERM; mbind:K only the K-th time
  * SHIM_LOG=FILE	log each mbind(), which then succeeds and does nothing
+ * SHIM_SET_LOG=FILE	the same for set_mempolicy()
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int
 denied(const char *call, int count)
@@ -40,12 +44,40 @@ denied(const char *call, int count)
 		return ((type (*) parameters) dlsym(RTLD_NEXT, #name)) arguments; \
 	}
 
-FORWARD(long, get_mempolicy,
-		(int *mode, unsigned long *nodes, unsigned long max, void *address, unsigned flags),
-		(mode, nodes, max, address, flags))
-FORWARD(long, set_mempolicy,
-		(int mode, const unsigned long *nodes, unsigned long max),
-		(mode, nodes, max))
+long
+get_mempolicy(int *mode, unsigned long *nodes, unsigned long max, void *address, unsigned flags)
+{
+	const char *policy = getenv("SHIM_POLICY");
+
+	if (denied("get_mempolicy", 0))
+	{
+		errno = EPERM;
+		return -1;
+	}
+	if (policy != NULL && mode != NULL && nodes != NULL && flags == 0)
+	{
+		memset(nodes, 0, (max - 1) / 8);
+		return sscanf(policy, "%d:%lx", mode, nodes) == 2 ? 0 : -1;
+	}
+	return ((long (*) (int *, unsigned long *, unsigned long, void *, unsigned))
+			dlsym(RTLD_NEXT, "get_mempolicy")) (mode, nodes, max, address, flags);
+}
+
+long
+set_mempolicy(int mode, const unsigned long *nodes, unsigned long max)
+{
+	const char *name = getenv("SHIM_SET_LOG");
+
+	if (name == NULL)
+		return ((long (*) (int, const unsigned long *, unsigned long))
+				dlsym(RTLD_NEXT, "set_mempolicy")) (mode, nodes, max);
+	FILE	   *log = fopen(name, "a");
+
+	fprintf(log, "%d %d\n", (int) getpid(), mode);
+	fclose(log);
+	return 0;
+}
+
 FORWARD(int, numa_move_pages,
 		(int pid, unsigned long n, void **pages, const int *nodes, int *status, int flags),
 		(pid, n, pages, nodes, status, flags))
@@ -113,5 +145,29 @@ int
 numa_distance(int a, int b)
 {
 	/* the firmware says nothing */
+	return 0;
+}
+
+/*
+ * libnuma's own list of nodes, of which there is one here.
+ */
+__attribute__((constructor))
+static void
+add_nodes(void)
+{
+	for (int i = 1; i < emulated_nodes(); i++)
+		if (getenv("SHIM_SPLIT") != NULL)
+			numa_bitmask_setbit(numa_nodes_ptr, i);
+}
+
+int
+numa_node_to_cpus(int node, struct bitmask *cpus)
+{
+	if (getenv("SHIM_SPLIT") == NULL)
+		return ((int (*) (int, struct bitmask *)) dlsym(RTLD_NEXT, "numa_node_to_cpus")) (node, cpus);
+	numa_bitmask_clearall(cpus);
+	for (int cpu = 0; cpu < numa_num_configured_cpus(); cpu++)
+		if (cpu % emulated_nodes() == node)
+			numa_bitmask_setbit(cpus, cpu);
 	return 0;
 }
