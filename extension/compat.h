@@ -19,6 +19,10 @@
 #error "pg_sweep supports PostgreSQL 18 only"
 #endif
 
+#ifdef EXEC_BACKEND
+#error "pg_sweep needs children that inherit its state by fork: no EXEC_BACKEND"
+#endif
+
 #if SIZEOF_VOID_P < 8
 #error "pg_sweep needs a 64-bit machine: its counters must be read in one piece"
 #endif

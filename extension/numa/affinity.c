@@ -6,13 +6,14 @@
  *
  * The PGPROCs of each kind (clients, background workers, ...) are divided
  * equally among the nodes.  Each part is a consecutive range, because only
- * whole pages can be placed.  A new process takes a PGPROC of the node that
- * it runs on, or that it will be bound to.
+ * whole pages can be placed.  Each part of a free list is a list of its own. A
+ * new process takes a PGPROC of the node that it runs on, or that it will be
+ * bound to; if there is none, one of the nearest node that has one.
  *
- * Processes are bound only at their start: client backends, walsenders and
- * background workers, including parallel workers.  Autovacuum and auxiliary
- * processes are left to the kernel: the former has time, and of the latter
- * there is one each.
+ * Processes are bound only at their start: client backends, walsenders,
+ * background workers, parallel workers included, and I/O workers, which fill
+ * shared buffers.  Autovacuum and other auxiliary processes are left to the
+ * kernel: the former has time, and of the latter there is one each.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,88 +32,78 @@
 #include "postmaster/autovacuum.h"
 #include "replication/walsender.h"
 #include "storage/proc.h"
-#include "utils/memutils.h"
+
+/* The node that this process is to run on; negative: not decided yet */
+static int	my_node = -1;
 
 /*
- * PGPROCs to look at for one of the right node.  The bound is needed because
- * this runs under a spinlock that every start and end of a process takes.  A
- * few are enough in lists ordered by pgsweep_numa_spread_procs().
+ * The PGPROCs of each kind, in the order of InitProcGlobal(), and core's free
+ * list of them.  The last two kinds have none.
  */
-#define PROCS_LOOKED_AT		64
-
-/* By number of the PGPROC; made in the postmaster and inherited */
-static uint8 *proc_node = NULL;
-
-/* Where this process is to run */
-static uint32 my_node = 0;
-
-/*
- * Order a free list by nodes in turn.
- */
-static void
-spread_free_list(dlist_head *list)
+static int
+procs_of_kind(int kind, dlist_head **freelist)
 {
-	dlist_head	of_node[PGSWEEP_NUMA_MAX_NODES];
-	bool		more = true;
-
-	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
-		dlist_init(&of_node[node]);
-
-	while (!dlist_is_empty(list))
+	switch (kind)
 	{
-		PGPROC	   *proc = dlist_container(PGPROC, links, dlist_pop_head_node(list));
-
-		dlist_push_tail(&of_node[pgsweep_numa_proc_node(GetNumberFromPGProc(proc))],
-						&proc->links);
+		case 0:
+			*freelist = &ProcGlobal->freeProcs;
+			return MaxConnections;
+		case 1:
+			*freelist = &ProcGlobal->autovacFreeProcs;
+			return autovacuum_worker_slots + NUM_SPECIAL_WORKER_PROCS;
+		case 2:
+			*freelist = &ProcGlobal->bgworkerFreeProcs;
+			return max_worker_processes;
+		case 3:
+			*freelist = &ProcGlobal->walsenderFreeProcs;
+			return max_wal_senders;
+		case 4:
+			*freelist = NULL;
+			return NUM_AUXILIARY_PROCS;
+		default:
+			Assert(kind == PGSWEEP_NUMA_PROC_KINDS - 1);
+			*freelist = NULL;
+			return max_prepared_xacts;
 	}
-
-	while (more)
-	{
-		more = false;
-		for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
-			if (!dlist_is_empty(&of_node[node]))
-			{
-				dlist_push_tail(list, dlist_pop_head_node(&of_node[node]));
-				more = true;
-			}
-	}
-}
-
-void
-pgsweep_numa_spread_procs(void)
-{
-	/* in the order of InitProcGlobal() */
-	const int	kinds[PGSWEEP_NUMA_PROC_KINDS] = {
-		MaxConnections,
-		autovacuum_worker_slots + NUM_SPECIAL_WORKER_PROCS,
-		max_worker_processes,
-		max_wal_senders,
-		NUM_AUXILIARY_PROCS,
-		max_prepared_xacts
-	};
-	int			total = MaxBackends + NUM_AUXILIARY_PROCS + max_prepared_xacts;
-	int			procno = 0;
-
-	Assert(!IsUnderPostmaster);
-
-	/* again after a crash: the numbers are the same */
-	if (proc_node == NULL)
-		proc_node = MemoryContextAlloc(TopMemoryContext, total);
-	for (int kind = 0; kind < PGSWEEP_NUMA_PROC_KINDS; kind++)
-		for (int i = 0; i < kinds[kind]; i++)
-			proc_node[procno++] = (uint64) i * pgsweep_numa_topology.nnodes / kinds[kind];
-	Assert(procno == total);
-
-	spread_free_list(&ProcGlobal->freeProcs);
-	spread_free_list(&ProcGlobal->autovacFreeProcs);
-	spread_free_list(&ProcGlobal->bgworkerFreeProcs);
-	spread_free_list(&ProcGlobal->walsenderFreeProcs);
 }
 
 uint32
 pgsweep_numa_proc_node(int procno)
 {
-	return proc_node[procno];
+	for (int kind = 0; kind < PGSWEEP_NUMA_PROC_KINDS; kind++)
+	{
+		dlist_head *freelist;
+		int			n = procs_of_kind(kind, &freelist);
+
+		if (procno < n)
+			return (uint64) procno * pgsweep_numa_topology.nnodes / n;
+		procno -= n;
+	}
+	pg_unreachable();
+}
+
+void
+pgsweep_numa_divide_procs(void)
+{
+	Assert(!IsUnderPostmaster);
+
+	for (int kind = 0; kind < PGSWEEP_NUMA_PROC_LISTS; kind++)
+	{
+		dlist_head *parts = PgSweepNuma->free_procs[kind];
+		dlist_head *freelist;
+
+		(void) procs_of_kind(kind, &freelist);
+		for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
+			dlist_init(&parts[node]);
+		while (!dlist_is_empty(freelist))
+		{
+			PGPROC	   *proc = dlist_container(PGPROC, links, dlist_pop_head_node(freelist));
+
+			proc->procgloballist = &parts[pgsweep_numa_proc_node(GetNumberFromPGProc(proc))];
+			dlist_push_tail(proc->procgloballist, &proc->links);
+		}
+	}
+	PgSweepNuma->procs_divided = true;
 }
 
 /*
@@ -121,11 +112,12 @@ pgsweep_numa_proc_node(int procno)
 static bool
 may_bind(void)
 {
-	return AmRegularBackendProcess() || AmWalSenderProcess() || AmBackgroundWorkerProcess();
+	return AmRegularBackendProcess() || AmWalSenderProcess() ||
+		AmBackgroundWorkerProcess() || AmIoWorkerProcess();
 }
 
 /*
- * The node that this process is going to run on.  Under ProcStructLock.
+ * The node that this process is going to run on.
  */
 static uint32
 node_to_run_on(void)
@@ -135,7 +127,8 @@ node_to_run_on(void)
 		/* some node has a CPU */
 		for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
 		{
-			uint32		node = PgSweepNuma->next_node++ % pgsweep_numa_topology.nnodes;
+			uint32		node = pg_atomic_fetch_add_u32(&PgSweepNuma->next_node, 1) %
+				pgsweep_numa_topology.nnodes;
 
 			if (pgsweep_numa_topology.node_cpus[node] > 0)
 				return node;
@@ -145,32 +138,46 @@ node_to_run_on(void)
 }
 
 /*
- * ProcPlacementRoutine.choose
+ * ProcPlacementRoutine.free_lists: the parts of core's list, nearest first.
  */
-static PGPROC *
-choose_proc(dlist_head *freelist)
+static dlist_head *const *
+free_lists(dlist_head *freelist)
 {
-	PGPROC	   *first = dlist_head_element(PGPROC, links, freelist);
-	dlist_iter	iter;
-	int			looks = 0;
+	static dlist_head *lists[PGSWEEP_NUMA_MAX_NODES + 1];
+	const uint8 *distance;
+	uint32		order[PGSWEEP_NUMA_MAX_NODES];
+	uint32		nnodes = pgsweep_numa_topology.nnodes;
 
-	if (pgsweep_numa_topology.nnodes == 1)
-		return first;
+	StaticAssertStmt(PGSWEEP_NUMA_MAX_NODES <= PROC_PLACEMENT_MAX_LISTS,
+					 "core does not take this many lists");
 
-	my_node = node_to_run_on();
-	if (PgSweepNuma->placement.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION || proc_node == NULL)
-		return first;
+	if (nnodes > 1 && my_node < 0)
+		my_node = node_to_run_on();
+	if (!PgSweepNuma->procs_divided)
+		return NULL;
 
-	dlist_foreach(iter, freelist)
+	/* a node's distance to itself is the smallest; insertion sort */
+	distance = pgsweep_numa_topology.distance[my_node];
+	for (uint32 node = 0; node < nnodes; node++)
 	{
-		PGPROC	   *proc = dlist_container(PGPROC, links, iter.cur);
+		uint32		at = node;
 
-		if (pgsweep_numa_proc_node(GetNumberFromPGProc(proc)) == my_node)
-			return proc;
-		if (++looks == PROCS_LOOKED_AT)
-			break;
+		for (; at > 0 && distance[node] < distance[order[at - 1]]; at--)
+			order[at] = order[at - 1];
+		order[at] = node;
 	}
-	return first;
+
+	for (int kind = 0; kind < PGSWEEP_NUMA_PROC_LISTS; kind++)
+	{
+		dlist_head *of_kind;
+
+		(void) procs_of_kind(kind, &of_kind);
+		if (of_kind == freelist)
+			for (uint32 i = 0; i < nnodes; i++)
+				lists[i] = &PgSweepNuma->free_procs[kind][order[i]];
+	}
+	lists[nnodes] = NULL;
+	return lists;
 }
 
 /*
@@ -243,21 +250,30 @@ bind_to_cpus(uint32 node)
 static void
 proc_started(void)
 {
-	if (pgsweep_numa_topology.nnodes == 1 || !may_bind())
+	if (pgsweep_numa_topology.nnodes == 1)
 		return;
+	if (my_node < 0)			/* an auxiliary process */
+		my_node = node_to_run_on();
 
-	if (pgsweep_numa_affinity != PGSWEEP_NUMA_AFFINITY_OFF)
+	if (pgsweep_numa_affinity != PGSWEEP_NUMA_AFFINITY_OFF && may_bind())
 		bind_to_cpus(my_node);
 
 #ifdef USE_LIBNUMA
-	if (pgsweep_numa_local_memory && !pgsweep_numa_topology.emulated &&
+
+	/*
+	 * Only instead of an interleaving, which is meant for shared memory. Only
+	 * if shared buffers have policies of their own: otherwise, those that
+	 * this process touches first would become local, too.
+	 */
+	if (pgsweep_numa_local_memory && pgsweep_numa_topology.interleaved &&
+		PgSweepNuma->placement.effective != PGSWEEP_NUMA_PLACEMENT_OFF &&
 		set_mempolicy(MPOL_LOCAL, NULL, 0) != 0)
 		report_failure("set_mempolicy");
 #endif
 }
 
 static const ProcPlacementRoutine proc_placement_routine = {
-	.choose = choose_proc,
+	.free_lists = free_lists,
 	.started = proc_started,
 };
 

@@ -16,6 +16,10 @@
  * to 6.18: mincore_hugetlb() looks only into the page table).  For them the
  * caller has to know, see page_in_use.
  *
+ * A page table has 4 kB for each 2 MB of 4 kB pages, and the kernel keeps it
+ * until the process unmaps the memory.  So pages are read in a window: a
+ * second mapping of a stretch of shared memory, which is unmapped at once.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -26,6 +30,7 @@
 #endif
 #include <unistd.h>
 
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "numa/numa.h"
 #include "port/pg_numa.h"
@@ -113,65 +118,107 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 }
 
 /*
- * Read up to QUERY_PAGES pages, as far as they exist, to map them, and
- * collect their addresses.  Returns their number, or -1 with errno set.
+ * Does this page exist, as far as that can be told without making it?
  */
 static int
-map_existing_pages(const PgSweepNumaPiece *piece, char *start, int npages,
-				   Size page_size, void **pages)
+page_exists(const PgSweepNumaPiece *piece, char *page, Size page_size, bool huge)
+{
+	unsigned char resident;
+
+	if (huge)
+		return piece->touched || (piece->page_in_use && piece->page_in_use(page, page_size));
+	if (mincore(page, page_size, &resident) != 0)
+		return -1;
+	return resident & 1;
+}
+
+/*
+ * Ask about one page in each stretch of `stride` of these npages.  At most
+ * QUERY_PAGES are asked about.
+ */
+static int
+query_window(const PgSweepNumaPiece *piece, char *start, uint64 npages, Size page_size,
+			 uint64 stride, PgSweepNumaResidence *found)
 {
 	bool		huge = page_size > sysconf(_SC_PAGESIZE);
-	unsigned char resident[QUERY_PAGES];
-	int			n = 0;
+	void	   *pages[QUERY_PAGES];
+	int			status[QUERY_PAGES];
+	char	   *window = MAP_FAILED;
+	int			existing = 0;
+	int			error = 0;
 
-	if (!huge && mincore(start, npages * page_size, resident) != 0)
-		return -1;
+	/*
+	 * A length of 0 leaves the old mapping as it is.  Page tables of huge
+	 * pages are small, and old kernels cannot map those again.
+	 */
+	if (!huge)
+		window = mremap(start, 0, npages * page_size, MREMAP_MAYMOVE);
+	if (window == MAP_FAILED)
+		window = start;
 
-	for (int i = 0; i < npages; i++)
+	for (uint64 first = 0; first < npages && error == 0; first += stride)
 	{
-		char	   *page = start + i * page_size;
+		uint64		last = Min(first + stride, npages) - 1;
+		uint64		i = first;
+		int			exists;
 
-		if (!huge ? (resident[i] & 1) != 0 :
-			piece->touched || (piece->page_in_use && piece->page_in_use(page, page_size)))
+		/* random, as an even distance could be the pattern of interleaving */
+		if (last > first)
+			i = pg_prng_uint64_range(&pg_global_prng_state, first, last);
+
+		exists = page_exists(piece, start + i * page_size, page_size, huge);
+		if (exists < 0)
+			error = errno;
+		else if (exists == 0)
+			found->untouched++;
+		else
 		{
-			pg_numa_touch_mem_if_required(page);
-			pages[n++] = page;
+			Assert(existing < QUERY_PAGES);
+			pages[existing] = window + i * page_size;
+			pg_numa_touch_mem_if_required(pages[existing]);
+			existing++;
 		}
 	}
-	return n;
+
+	/* it looks for interrupts, and the window must not be left behind */
+	HOLD_INTERRUPTS();
+	if (error == 0 && existing > 0 && pg_numa_query_pages(0, existing, pages, status) != 0)
+		error = errno;
+	RESUME_INTERRUPTS();
+	if (window != start)
+		(void) munmap(window, npages * page_size);
+	if (error != 0)
+		return error;
+
+	for (int i = 0; i < existing; i++)
+	{
+		/* negative: swapped out since it was read */
+		if (status[i] >= 0 && status[i] < PGSWEEP_NUMA_MAX_NODE_IDS)
+			found->on_node[status[i]]++;
+		else
+			found->untouched++;
+	}
+	return 0;
 }
 
 int
 pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
-						 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
+						 uint64 stride, PgSweepNumaResidence *found)
 {
-	void	   *pages[QUERY_PAGES];
-	int			status[QUERY_PAGES];
 	uint64		npages;
 	char	   *start = pgsweep_numa_whole_pages(piece, page_size, &npages);
 
-	for (uint64 done = 0; done < npages; done += QUERY_PAGES)
+	found->pages += npages;
+	for (uint64 done = 0; done < npages; done += QUERY_PAGES * stride)
 	{
-		int			chunk = Min(npages - done, QUERY_PAGES);
-		int			existing;
+		int			error;
 
 		CHECK_FOR_INTERRUPTS();
-		existing = map_existing_pages(piece, start + done * page_size, chunk,
-									  page_size, pages);
-		if (existing < 0)
-			return errno;
-		*untouched += chunk - existing;
-
-		if (existing > 0 && pg_numa_query_pages(0, existing, pages, status) != 0)
-			return errno;
-		for (int i = 0; i < existing; i++)
-		{
-			/* negative: swapped out since it was read */
-			if (status[i] >= 0 && status[i] < PGSWEEP_NUMA_MAX_NODE_IDS)
-				on_node[status[i]]++;
-			else
-				(*untouched)++;
-		}
+		error = query_window(piece, start + done * page_size,
+							 Min(npages - done, QUERY_PAGES * stride),
+							 page_size, stride, found);
+		if (error != 0)
+			return error;
 	}
 	return 0;
 }
@@ -186,7 +233,7 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 
 int
 pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
-						 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS], uint64 *untouched)
+						 uint64 stride, PgSweepNumaResidence *found)
 {
 	return ENOSYS;
 }

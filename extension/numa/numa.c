@@ -35,7 +35,10 @@ numa_shmem_init(void)
 
 	PgSweepNuma = ShmemInitStruct("pg_sweep numa", sizeof(PgSweepNumaShared), &found);
 	if (!found)
+	{
 		memset(PgSweepNuma, 0, sizeof(PgSweepNumaShared));
+		pg_atomic_init_u32(&PgSweepNuma->next_node, 0);
+	}
 }
 
 const PgSweepFeature pgsweep_numa_feature = {

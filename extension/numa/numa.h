@@ -23,12 +23,18 @@
 
 #include "compat.h"
 #include "datatype/timestamp.h"
+#include "lib/ilist.h"
 #include "numa/pool.h"
 #include "numa/topology.h"
+#include "port/atomics.h"
 
 #pragma GCC visibility push(hidden)
 
 struct PgSweepRow;
+
+#define PGSWEEP_NUMA_PROC_KINDS	6	/* of PGPROCs: clients, background
+									 * workers, ... */
+#define PGSWEEP_NUMA_PROC_LISTS	4	/* those of them with a free list */
 
 /* pg_sweep.numa_placement */
 typedef enum PgSweepNumaPlacement
@@ -65,11 +71,15 @@ typedef struct PgSweepNumaShared
 	TimestampTz resident_at;	/* 0 = never asked */
 	uint64		resident_buffers[PGSWEEP_NUMA_MAX_NODES];
 
+	/* Next node to start a process on, for pg_sweep.numa_affinity */
+	pg_atomic_uint32 next_node;
+
 	/*
-	 * Next node to start a process on, for pg_sweep.numa_affinity. Protected
-	 * by core's ProcStructLock.
+	 * Core's free lists by kind and node, if procs_divided, which is constant
+	 * after start.  Protected by core's ProcStructLock.
 	 */
-	uint32		next_node;
+	bool		procs_divided;
+	dlist_head	free_procs[PGSWEEP_NUMA_PROC_LISTS][PGSWEEP_NUMA_MAX_NODES];
 
 	/* Has been reported; no lock, at worst it is reported twice */
 	bool		binding_failed;
@@ -121,6 +131,7 @@ typedef struct PgSweepNumaPiece
 
 /* placement.c */
 extern void pgsweep_numa_place(void);
+extern const char *pgsweep_numa_placement_note(void);
 extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
 extern const char *pgsweep_numa_kernel_hint(int error);
 
@@ -143,35 +154,43 @@ extern char *pgsweep_numa_whole_pages(const PgSweepNumaPiece *piece, Size page_s
 extern int	pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size);
 
 /*
- * Ask the kernel where those pages are (move_pages).  Adds to on_node[id] the
- * pages on the node with that kernel number, which need not be one of
- * pgsweep_numa_topology.  Adds to *untouched the pages that have not been
- * given out yet; asking does not give them out.  Returns 0 or errno.  May be
+ * Where pages are.  The kernel's numbers of nodes need not be in
+ * pgsweep_numa_topology.
+ */
+typedef struct PgSweepNumaResidence
+{
+	uint64		pages;			/* all of them; the rest: those asked about */
+	uint64		on_node[PGSWEEP_NUMA_MAX_NODE_IDS]; /* by the kernel's number */
+	uint64		untouched;		/* not given out yet */
+} PgSweepNumaResidence;
+
+/*
+ * Add those pages to *found.  Asks the kernel about one page of each `stride`,
+ * a random one; asking does not give out pages.  Returns 0 or errno.  May be
  * interrupted (ereport).
  */
 extern int	pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
-									 uint64 on_node[PGSWEEP_NUMA_MAX_NODE_IDS],
-									 uint64 *untouched);
+									 uint64 stride, PgSweepNumaResidence *found);
 
 /* affinity.c */
 
-#define PGSWEEP_NUMA_PROC_KINDS	6	/* of PGPROCs: clients, background
-									 * workers, ... */
-
 /*
- * Install the hook that chooses PGPROCs.  Returns false if the server has no
+ * Install the hook that places processes.  Returns false if the server has no
  * such hook, or another library has taken it.  In the postmaster.
  */
 extern bool pgsweep_numa_install_proc_placement(void);
 
 /*
- * Divide the PGPROCs among the nodes, and order the free lists by nodes in
- * turn.  In the postmaster, before any process has started.
+ * The node that the PGPROC of this number belongs to, if PGPROCs are divided
+ * among the nodes.
  */
-extern void pgsweep_numa_spread_procs(void);
-
-/* The node that the PGPROC of this number belongs to, after that */
 extern uint32 pgsweep_numa_proc_node(int procno);
+
+/*
+ * Divide core's free lists of PGPROCs by that.  In the postmaster, before any
+ * process has started.
+ */
+extern void pgsweep_numa_divide_procs(void);
 
 #pragma GCC visibility pop
 

@@ -25,19 +25,17 @@
 #include "storage/proc.h"
 
 /* Set at start and inherited */
-static bool procs_hooked = false;	/* this library chooses PGPROCs */
-static bool procs_divided = false;	/* among the nodes */
 static PgSweepNumaPart parts[PGSWEEP_NUMA_MAX_PARTS];
 static int	num_parts = 0;
-static bool parts_are_used = false;
+static bool (*parts_in_use) (void) = NULL;
 
 void
-pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool used)
+pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool (*in_use) (void))
 {
 	Assert(n <= PGSWEEP_NUMA_MAX_PARTS);
 	memcpy(parts, new_parts, n * sizeof(PgSweepNumaPart));
 	num_parts = n;
-	parts_are_used = used;
+	parts_in_use = in_use;
 }
 
 /*
@@ -145,10 +143,11 @@ add_procs(PgSweepNumaPiece *pieces, int *n, int node, int first, int end)
 /*
  * All pieces, each with its node under this placement.  Buffers are divided
  * by partition.  Only when "interleave" is applied (whole), they are one
- * piece, because interleaving ignores partitions.
+ * piece, because interleaving ignores partitions.  PGPROCs are divided by
+ * node, or one piece that is left alone.
  */
 static PgSweepNumaPiece *
-make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
+make_pieces(PgSweepNumaPlacement placement, bool whole, bool procs, int *n)
 {
 	PgSweepNumaPiece *pieces = palloc(MAX_PIECES * sizeof(PgSweepNumaPiece));
 	int			first = 0;
@@ -167,7 +166,7 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
 					part->first_buffer, part->first_buffer + part->num_buffers);
 	}
 
-	if (placement == PGSWEEP_NUMA_PLACEMENT_PARTITION && procs_divided)
+	if (procs)
 	{
 		for (int i = 1; i <= num_procs(); i++)
 			if (i == num_procs() || pgsweep_numa_proc_node(i) != pgsweep_numa_proc_node(first))
@@ -189,7 +188,8 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, int *n)
 PgSweepNumaPiece *
 pgsweep_numa_pieces(int *n)
 {
-	return make_pieces(PgSweepNuma->placement.effective, false, n);
+	return make_pieces(PgSweepNuma->placement.effective, false,
+					   PgSweepNuma->procs_divided, n);
 }
 
 /*
@@ -217,8 +217,28 @@ resolve_placement(PgSweepNumaPlacementStatus *status)
 
 	if (status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
 		return status->configured;
-	return parts_are_used ? PGSWEEP_NUMA_PLACEMENT_PARTITION :
-		PGSWEEP_NUMA_PLACEMENT_INTERLEAVE;
+
+	/*
+	 * Whatever the strategy is now: it can change later, and the pages
+	 * cannot.
+	 */
+	return PGSWEEP_NUMA_PLACEMENT_PARTITION;
+}
+
+/*
+ * Why placement is not as configured, or not what the strategy in force needs;
+ * "" if it is both.
+ */
+const char *
+pgsweep_numa_placement_note(void)
+{
+	const PgSweepNumaPlacementStatus *status = &PgSweepNuma->placement;
+
+	if (status->note[0] == '\0' && pgsweep_numa_topology.nnodes > 1 &&
+		!pgsweep_numa_topology.emulated &&
+		status->effective != PGSWEEP_NUMA_PLACEMENT_PARTITION && parts_in_use())
+		return "the strategy in force has partitions, but their buffers are not on their nodes";
+	return status->note;
 }
 
 /*
@@ -275,25 +295,6 @@ place_pieces(PgSweepNumaPiece *pieces, int n, Size page_size,
 	return 0;
 }
 
-/*
- * Divide the PGPROCs, if this library can choose them.  Otherwise a process
- * would not find one of its node.
- */
-static void
-divide_procs(PgSweepNumaPlacementStatus *status)
-{
-	if (!procs_hooked)
-	{
-		snprintf(status->note, sizeof(status->note), "PGPROCs are not placed: %s",
-				 pgsweep_feature_missing(&pgsweep_numa_feature) ?
-				 pgsweep_feature_missing(&pgsweep_numa_feature) :
-				 "another library chooses them");
-		return;
-	}
-	pgsweep_numa_spread_procs();
-	procs_divided = true;
-}
-
 static void
 report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 				 uint64 buffer_bytes, uint64 other_bytes)
@@ -345,38 +346,46 @@ pgsweep_numa_place(void)
 	Size		page_size = pgsweep_numa_shmem_page_size();
 	uint64		buffer_bytes = 0;
 	uint64		other_bytes = 0;
+	bool		hooked;
+	bool		procs;
 	int			n;
 	instr_time	start;
 	instr_time	end;
 
-	if (IsUnderPostmaster)
-		return;					/* EXEC_BACKEND: already done */
-
+	Assert(!IsUnderPostmaster);
 	memset(status, 0, sizeof(*status));
 	status->configured = pgsweep_numa_placement;
-	procs_hooked = pgsweep_numa_install_proc_placement();
-	procs_divided = false;
+	hooked = pgsweep_numa_install_proc_placement();
 
 	INSTR_TIME_SET_CURRENT(start);
 	wish = resolve_placement(status);
 	if (wish != PGSWEEP_NUMA_PLACEMENT_OFF)
 	{
-		if (wish == PGSWEEP_NUMA_PLACEMENT_PARTITION)
-			divide_procs(status);
-		pieces = make_pieces(wish, wish == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE, &n);
+		/* where processes cannot choose a PGPROC, moving it helps none */
+		procs = hooked && wish == PGSWEEP_NUMA_PLACEMENT_PARTITION;
+		pieces = make_pieces(wish, wish == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE, procs, &n);
 		status->error = place_pieces(pieces, n, page_size, &buffer_bytes, &other_bytes);
 		pfree(pieces);
 
-		if (status->error == 0)
-			status->effective = wish;
-		else
+		if (status->error != 0)
 		{
 			errno = status->error;
 			snprintf(status->note, sizeof(status->note), "%m");
 		}
-		if (status->error == 0 && buffer_bytes == 0)
-			snprintf(status->note, sizeof(status->note),
-					 "no partition has most of a page of %zu kB", page_size / 1024);
+		else
+		{
+			status->effective = wish;
+			if (procs)
+				pgsweep_numa_divide_procs();
+			if (buffer_bytes == 0)
+				snprintf(status->note, sizeof(status->note),
+						 "no partition has most of a page of %zu kB", page_size / 1024);
+			else if (wish == PGSWEEP_NUMA_PLACEMENT_PARTITION && !hooked)
+				snprintf(status->note, sizeof(status->note), "PGPROCs are not placed: %s",
+						 pgsweep_feature_missing(&pgsweep_numa_feature) ?
+						 pgsweep_feature_missing(&pgsweep_numa_feature) :
+						 "another library places processes");
+		}
 	}
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);

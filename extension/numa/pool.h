@@ -26,10 +26,10 @@ typedef struct PgSweepNumaPart
 
 /*
  * Set the parts, which together are the whole pool.  At start, before any
- * feature is installed. used: processes prefer the parts of their node, so
- * pg_sweep.numa_placement = auto means "partition".
+ * feature is installed.  in_use says, in any process at any time, if processes
+ * prefer the parts of their node now.
  */
-extern void pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool used);
+extern void pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool (*in_use) (void));
 
 /*
  * Buffers that pg_sweep_numa_residence last found on a node.  Returns when

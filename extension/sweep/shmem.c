@@ -85,11 +85,16 @@ init_pool(void)
 		StrategyEmptyFreelist();
 }
 
+static bool
+parts_in_use(void)
+{
+	return PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweepPool->active)) == PGSWEEP_PARTITIONED;
+}
+
 static void
 tell_parts(void)
 {
 	PgSweepNumaPart parts[PGSWEEP_MAX_PARTITIONS];
-	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
@@ -97,8 +102,7 @@ tell_parts(void)
 		parts[i].num_buffers = PgSweepPool->parts[i].num_buffers;
 		parts[i].node = PgSweepPool->parts[i].node;
 	}
-	pgsweep_numa_set_parts(parts, PgSweepPool->num_partitions,
-						   PGSWEEP_ACTIVE_ID(active) == PGSWEEP_PARTITIONED);
+	pgsweep_numa_set_parts(parts, PgSweepPool->num_partitions, parts_in_use);
 }
 
 void
