@@ -1,7 +1,7 @@
 # Waiting for LWLocks: the server's own lwlock.c and the library's policies,
 # compiled into test/lwlock/threads, where threads play backends.  They run under
 # ThreadSanitizer, optimized, and as fibers in one thread that switches between
-# them at random, which finds most.  Mutants must fail.
+# them at random, which finds most, or as a script says.  Mutants must fail.
 #
 # LWLOCK_HARNESS_SECONDS says how long each of the three runs (10),
 # LWLOCK_HARNESS_SEED with which seed they begin, and LWLOCK_HARNESS_KINDS which
@@ -67,6 +67,20 @@ for my $kind (split(' ', $ENV{LWLOCK_HARNESS_KINDS} || 'tsan threads fibers'))
 	is(join(' ', grep { !$counts{$_} } sort keys %counts), '', "$kind: everything has happened");
 	cmp_ok(scalar keys %counts, '>=', 25, "$kind: and is counted");
 	note("$kind: " . join(', ', map { lc . " $counts{$_}" } sort keys %counts));
+	next if $kind ne 'fibers';
+
+	# Script, and how it must be run
+	for my $scripted (
+		[ 'var_told', 'stock', 'lockless', 'lockless_spin', 'nothing loaded' ],
+		[ 'left_again', 'lockless', 'lockless_spin' ])
+	{
+		my ($script, @with) = @$scripted;
+
+		ok(run([ "$out/$kind/stress", "--script=$script" ], '>', \$stdout, '2>', \$stderr),
+			"$script: no property is violated")
+		  or diag($stderr);
+		is($stdout, join('', map { "$script: $_\n" } @with), "$script: with @with");
+	}
 }
 cmp_ok($operations{fibers} || 0, '>', 10000, 'enough operations in random order');
 

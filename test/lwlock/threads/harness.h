@@ -34,6 +34,8 @@ typedef struct HarnessBackend
 	bool		list_locked[HARNESS_MAX_LOCKS]; /* holds LW_FLAG_LOCKED */
 	bool		pushed;			/* in the queue, has not slept yet */
 
+	int			spins;			/* pauses for the wait list (scripted.c) */
+
 	/* read by others; relaxed atomics */
 	uint64		steps;			/* operations done */
 	int			doing;			/* HarnessOp */
@@ -82,6 +84,14 @@ extern void harness_run(int nbackends, void (*backend) (void));
 extern uint32 harness_random(uint32 below);
 extern int	harness_sem_value(int backend);
 extern bool harness_sem_try(int backend);
+extern bool harness_sleeps(int backend);	/* fibers */
+
+/* Fibers: decides at each point which backend goes on; below 0: chance does */
+extern int	(*harness_next) (void);
+
+/* scripted.c; false if there is no script of this name */
+extern bool harness_run_scripted(const char *name);
+
 pg_noreturn extern void harness_fail(const char *fmt,...) pg_attribute_printf(1, 2);
 extern int	harness_switch_one_in;
 extern int	harness_gone_one_in;	/* how often one loses its CPU (fibers) */

@@ -116,6 +116,7 @@ prepare_run(int n, void (*backend) (void))
 #define STACK_SIZE	(256 * 1024)
 
 int			harness_self = 0;
+int			(*harness_next) (void) = NULL;
 
 typedef enum FiberState
 {
@@ -187,7 +188,12 @@ switch_fiber(void)
 		if (earliest < 0 || fibers[i].not_before < fibers[earliest].not_before)
 			earliest = i;
 	}
-	if (nready > 0)
+	if (harness_next != NULL && (next = harness_next()) >= 0)
+	{
+		if (fibers[next].state != FIBER_READY)
+			harness_fail("backend %d cannot go on as the script says", next);
+	}
+	else if (nready > 0)
 		next = ready[scheduler_random(nready)];
 	else if (earliest >= 0)
 		next = earliest;
@@ -215,6 +221,11 @@ void
 harness_point(void)
 {
 	points++;
+	if (harness_next != NULL)
+	{
+		switch_fiber();
+		return;
+	}
 	if (scheduler_random(harness_switch_one_in) != 0)
 		return;
 	/* now and then one is off its CPU for long */
@@ -283,6 +294,12 @@ int
 harness_sem_value(int backend)
 {
 	return semaphores[backend].value;
+}
+
+bool
+harness_sleeps(int backend)
+{
+	return fibers[backend].state == FIBER_ASLEEP && semaphores[backend].value == 0;
 }
 
 static void

@@ -217,10 +217,14 @@ main(int argc, char **argv)
 		{"seed", required_argument, NULL, 's'},
 		{"watchdog", required_argument, NULL, 'w'},
 		{"unchecked-steps", no_argument, NULL, 'u'},
+#ifdef HARNESS_FIBERS
+		{"script", required_argument, NULL, 'r'},
+#endif
 		{NULL}
 	};
 	double		seconds = 5;
 	uint64		rounds = 0;
+	const char *scripted pg_attribute_unused() = NULL;	/* fibers */
 	struct timespec begin;
 	int			opt;
 
@@ -243,11 +247,18 @@ main(int argc, char **argv)
 			case 'u':
 				harness_check_steps = false;
 				break;
+			case 'r':
+				scripted = optarg;
+				break;
 			default:
 				return 2;
 		}
 
 	harness_stubs_init();
+#ifdef HARNESS_FIBERS
+	if (scripted)
+		return harness_run_scripted(scripted) ? 0 : 2;
+#endif
 	clock_gettime(RUN_CLOCK, &begin);
 	for (uint64 n = 0;; n++)
 	{

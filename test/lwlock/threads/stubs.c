@@ -47,6 +47,7 @@ harness_stubs_init(void)
 void
 perform_spin_delay(SpinDelayStatus *status)
 {
+	HARNESS_ME->spins++;
 	harness_pause();
 }
 
