@@ -1,18 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * extension/lwlock/counts.c
- *	  Counters of waits for LWLocks in each process, and their sums.
+ *	  Counters of waits for LWLocks, and their sums.
  *
- * A process writes only its own slot, without locked instructions; a reader
- * adds up all slots.  Slots are never reset: a reset remembers the totals
- * instead.  A longest wait has no meaningful difference, so it is noted with
- * the number of resets before it.
+ * A process counts in the slot of its ProcNumber, by atomic additions; a
+ * reader adds up all slots.  There are at most PGSWEEP_LWLOCK_MAX_SLOTS, since
+ * one for each possible process would take 14 kB of shared memory per
+ * connection.  Up to that number of processes, each has a slot of its own.
+ *
+ * Counters are never reset: a reset remembers the totals instead.  Only the
+ * longest wait, which has no meaningful difference, is zeroed.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "lwlock/lwlock.h"
+#include "port/atomics.h"
 #include "port/pg_bitutils.h"
 #include "storage/proc.h"
 
@@ -29,19 +33,23 @@ hash_key(uint32 key, uint32 size)
 }
 
 /*
- * Zero the unused slot of this process.  That is not done at start, because
- * most slots of a server with many connections are never used.
+ * Does the entry have this key?  An unused entry is given it.
  */
-static void
-prepare_slot(PgSweepLwlockSlot *mine)
+static inline bool
+take_entry(PgSweepLwlockEntry *entry, uint32 key)
 {
-	memset(mine, 0, sizeof(PgSweepLwlockSlot));
-	pg_write_barrier();			/* pairs with add_slots() */
-	PgSweepLwlock->has_waited[MyProcNumber] = true;
+	uint32		found = *(volatile uint32 *) &entry->key;
+
+	/* its counts are zero, so another process may use it at once */
+	if (found == 0 &&
+		pg_atomic_compare_exchange_u32((pg_atomic_uint32 *) &entry->key, &found, key))
+		return true;
+	return found == key;
 }
 
 /*
- * Counters of this process for a tranche and mode.  NULL if it has no PGPROC.
+ * The counters that this process uses for a tranche and mode.  NULL if it has
+ * no PGPROC.
  */
 PgSweepLwlockCounts *
 pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
@@ -54,29 +62,20 @@ pgsweep_lwlock_counts(uint16 tranche, LWLockMode mode)
 	PgSweepLwlockSlot *mine;
 	uint32		i;
 
-	if (PgSweepLwlock == NULL || MyProc == NULL ||
-		(uint32) MyProcNumber >= PgSweepLwlock->num_slots)
+	if (PgSweepLwlock == NULL || MyProc == NULL)
 		return NULL;
 	if (key == last_key)
 		return last;
 
-	mine = &PgSweepLwlock->slots[MyProcNumber].slot;
-	if (!PgSweepLwlock->has_waited[MyProcNumber])
-		prepare_slot(mine);
-
+	mine = &PgSweepLwlock->slots[(uint32) MyProcNumber % PgSweepLwlock->num_slots].slot;
 	last_key = key;
 	last = &mine->other;
 	i = hash_key(key, PGSWEEP_LWLOCK_ENTRIES);
 	for (int probes = 0; probes < PGSWEEP_LWLOCK_ENTRIES; probes++)
 	{
-		PgSweepLwlockEntry *entry = &mine->entries[i];
-
-		/* its counts are zero, so no barrier is needed before */
-		if (entry->key == 0)
-			entry->key = key;
-		if (entry->key == key)
+		if (take_entry(&mine->entries[i], key))
 		{
-			last = &entry->counts;
+			last = &mine->entries[i].counts;
 			break;
 		}
 		i = (i + 1) % PGSWEEP_LWLOCK_ENTRIES;
@@ -101,24 +100,20 @@ bucket(uint64 ns)
 void
 pgsweep_lwlock_note_wait(PgSweepLwlockCounts *counts, uint64 before_ns, uint64 ns)
 {
-	uint32		epoch = *(volatile uint32 *) &PgSweepLwlock->epoch;
+	pg_atomic_uint64 *longest = (pg_atomic_uint64 *) &counts->longest_ns;
+	uint64		longest_ns = pg_atomic_read_u64(longest);
 
 	if (ns <= before_ns)
 		return;
 
-	counts->wait_ns += ns - before_ns;
+	pgsweep_lwlock_add(&counts->wait_ns, ns - before_ns);
+	pgsweep_lwlock_add(&counts->histogram[bucket(ns)], 1);
 	if (before_ns != 0)
-		counts->histogram[bucket(before_ns)]--;
-	counts->histogram[bucket(ns)]++;
+		pgsweep_lwlock_add(&counts->histogram[bucket(before_ns)], -1);
 
-	if (counts->longest_epoch != epoch)
-	{
-		counts->longest_ns = ns;
-		pg_write_barrier();		/* pairs with add_counts() */
-		counts->longest_epoch = epoch;
-	}
-	else if (ns > counts->longest_ns)
-		counts->longest_ns = ns;
+	while (ns > longest_ns &&
+		   !pg_atomic_compare_exchange_u64(longest, &longest_ns, ns))
+		 /* retry */ ;
 }
 
 /*
@@ -170,8 +165,8 @@ begin_totals(Totals *totals, PgSweepLwlockEntry *entries)
 }
 
 /*
- * Add the counters of a process, which may keep changing.  Each number is
- * read atomically, but they may be from different events.
+ * Add counters that may keep changing.  Each number is read atomically, but
+ * they may be from different events.
  */
 static void
 add_counts(PgSweepLwlockCounts *to, const volatile PgSweepLwlockCounts *from)
@@ -182,15 +177,7 @@ add_counts(PgSweepLwlockCounts *to, const volatile PgSweepLwlockCounts *from)
 		((uint64 *) to)[i] += plain[i];
 	for (int i = 0; i < PGSWEEP_LWLOCK_BUCKETS; i++)
 		to->histogram[i] += from->histogram[i];
-
-	if (from->longest_epoch == PgSweepLwlock->epoch)
-	{
-		uint64		longest_ns;
-
-		pg_read_barrier();		/* pairs with pgsweep_lwlock_note_wait() */
-		longest_ns = from->longest_ns;
-		to->longest_ns = Max(to->longest_ns, longest_ns);
-	}
+	to->longest_ns = Max(to->longest_ns, from->longest_ns);
 }
 
 static void
@@ -200,9 +187,6 @@ add_slots(Totals *totals)
 	{
 		PgSweepLwlockSlot *slot = &PgSweepLwlock->slots[i].slot;
 
-		if (!*(volatile bool *) &PgSweepLwlock->has_waited[i])
-			continue;
-		pg_read_barrier();		/* pairs with prepare_slot() */
 		for (int k = 0; k < PGSWEEP_LWLOCK_ENTRIES; k++)
 		{
 			uint32		key = *(volatile uint32 *) &slot->entries[k].key;
@@ -255,5 +239,13 @@ pgsweep_lwlock_reset(void)
 	begin_totals(&sum, PgSweepLwlock->base);
 	add_slots(&sum);
 	PgSweepLwlock->nbase = sum.n;
-	PgSweepLwlock->epoch++;
+
+	for (uint32 i = 0; i < PgSweepLwlock->num_slots; i++)
+	{
+		PgSweepLwlockSlot *slot = &PgSweepLwlock->slots[i].slot;
+
+		for (int k = 0; k < PGSWEEP_LWLOCK_ENTRIES; k++)
+			pg_atomic_write_u64((pg_atomic_uint64 *) &slot->entries[k].counts.longest_ns, 0);
+		pg_atomic_write_u64((pg_atomic_uint64 *) &slot->other.longest_ns, 0);
+	}
 }

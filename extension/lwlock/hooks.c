@@ -66,7 +66,7 @@ begin_wait(const LWLock *lock, LWLockMode mode)
 	my_wait.overtaken = false;
 	if (my_wait.counts)
 	{
-		my_wait.counts->contended++;
+		pgsweep_lwlock_add(&my_wait.counts->contended, 1);
 		INSTR_TIME_SET_CURRENT(my_wait.start);
 	}
 }
@@ -80,9 +80,9 @@ note_step(LWLockWaitStep step)
 	if (my_wait.counts == NULL)
 		 /* not counted */ ;
 	else if (step != LW_STEP_DONE)
-		my_wait.counts->queued++;
+		pgsweep_lwlock_add(&my_wait.counts->queued, 1);
 	else if (my_wait.noted_ns == 0)
-		my_wait.counts->spun++;
+		pgsweep_lwlock_add(&my_wait.counts->spun, 1);
 	return step;
 }
 
@@ -98,9 +98,9 @@ note_overtaken(void)
 {
 	if (my_wait.counts)
 	{
-		my_wait.counts->vain++;
+		pgsweep_lwlock_add(&my_wait.counts->vain, 1);
 		if (!my_wait.overtaken)
-			my_wait.counts->overtaken++;
+			pgsweep_lwlock_add(&my_wait.counts->overtaken, 1);
 	}
 	if (!my_wait.overtaken)
 	{
@@ -172,7 +172,7 @@ lwlock_sleeping(LWLock *lock, bool begin)
 	if (my_wait.counts == NULL)
 		return;
 	if (begin)
-		my_wait.counts->slept++;
+		pgsweep_lwlock_add(&my_wait.counts->slept, 1);
 	else
 	{
 		uint64		ns = ns_since(my_wait.start);
@@ -180,7 +180,7 @@ lwlock_sleeping(LWLock *lock, bool begin)
 		pgsweep_lwlock_note_wait(my_wait.counts, my_wait.noted_ns, ns);
 		my_wait.noted_ns = ns;
 		if (MyProc->lwWaitMode & LW_WAIT_GRANTED)
-			my_wait.counts->granted++;
+			pgsweep_lwlock_add(&my_wait.counts->granted, 1);
 	}
 }
 

@@ -12,31 +12,25 @@
 #include "shared.h"
 #include "storage/shmem.h"
 
-/*
- * Three parts: the struct, has_waited[], and the slots, aligned to a cache
- * line.
- */
-static Size
-slots_offset(void)
-{
-	StaticAssertStmt(sizeof(PgSweepLwlockSlotPadded) % PG_CACHE_LINE_SIZE == 0,
-					 "slots do not end at a cache line");
+/* The slots are behind the struct, aligned to a cache line */
+#define SLOTS_OFFSET	TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(PgSweepLwlockShared))
 
-	return TYPEALIGN(PG_CACHE_LINE_SIZE,
-					 add_size(sizeof(PgSweepLwlockShared),
-							  mul_size(pgsweep_num_slots(), sizeof(bool))));
+StaticAssertDecl(sizeof(PgSweepLwlockSlotPadded) % PG_CACHE_LINE_SIZE == 0,
+				 "slots do not end at a cache line");
+
+static uint32
+num_slots(void)
+{
+	return Min(pgsweep_num_slots(), PGSWEEP_LWLOCK_MAX_SLOTS);
 }
 
 static Size
 lwlock_shmem_size(void)
 {
-	return add_size(slots_offset(),
-					mul_size(pgsweep_num_slots(), sizeof(PgSweepLwlockSlotPadded)));
+	return add_size(SLOTS_OFFSET,
+					mul_size(num_slots(), sizeof(PgSweepLwlockSlotPadded)));
 }
 
-/*
- * The slots stay untouched: see pgsweep_lwlock_counts().
- */
 static void
 lwlock_shmem_init(void)
 {
@@ -48,13 +42,12 @@ lwlock_shmem_init(void)
 		return;
 
 	shared = PgSweepLwlock;
-	memset(shared, 0, slots_offset());
+	memset(shared, 0, lwlock_shmem_size());
 	shared->default_policy = pgsweep_lwlock_policy;
 	shared->configured = pgsweep_lwlock_policy;
 	memset(shared->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, sizeof(shared->tranche_policy));
-	shared->num_slots = pgsweep_num_slots();
-	shared->has_waited = (bool *) (shared + 1);
-	shared->slots = (PgSweepLwlockSlotPadded *) ((char *) shared + slots_offset());
+	shared->num_slots = num_slots();
+	shared->slots = (PgSweepLwlockSlotPadded *) ((char *) shared + SLOTS_OFFSET);
 	shared->nbase = 1;			/* "other" */
 }
 

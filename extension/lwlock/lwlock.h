@@ -104,16 +104,25 @@ typedef struct PgSweepLwlockCounts
 	uint64		granted;		/* of them, those that were then handed the
 								 * lock */
 	uint64		wait_ns;		/* total of waits */
-	uint64		longest_ns;		/* since the reset of longest_epoch */
-	uint32		longest_epoch;	/* PgSweepLwlockShared.epoch when it was noted */
+	uint64		longest_ns;		/* since the last reset, which zeroes it */
 	uint64		histogram[PGSWEEP_LWLOCK_BUCKETS];	/* an ongoing wait moves
 													 * to later elements */
 } PgSweepLwlockCounts;
 
 /*
- * Entry of the table of one process: open addressing, keys are never
- * removed.  Only the process with that ProcNumber writes it.  Others read
- * 64-bit words without a lock.
+ * Add to a counter in shared memory, which other processes may change at the
+ * same time.  Counters are plain integers because totals have the same type.
+ */
+static inline void
+pgsweep_lwlock_add(uint64 *counter, uint64 n)
+{
+	StaticAssertStmt(sizeof(pg_atomic_uint64) == sizeof(uint64),
+					 "a 64-bit integer cannot be counted atomically");
+	pg_atomic_fetch_add_u64((pg_atomic_uint64 *) counter, n);
+}
+
+/*
+ * Entry of a slot's table: open addressing, keys are never removed.
  */
 typedef struct PgSweepLwlockEntry
 {
@@ -122,15 +131,19 @@ typedef struct PgSweepLwlockEntry
 } PgSweepLwlockEntry;
 
 /*
- * A process waits for few tranches.  Those that find no entry are counted in
- * "other".
+ * Maximum number of slots (7 MB).  Processes share a slot if their ProcNumbers
+ * are equal modulo the number of slots.  So a slot's cache lines move between
+ * CPUs only if more processes than that are connected, and two with one slot
+ * wait at the same time.
+ */
+#define PGSWEEP_LWLOCK_MAX_SLOTS	512
+
+/*
+ * Tranches and modes for which no entry is left are counted in "other".
+ * Under pgbench with 300 processes, which share their slots in pairs, none was.
  */
 #define PGSWEEP_LWLOCK_ENTRIES		48
 
-/*
- * Zeroed by its process at the first wait (has_waited), because an untouched
- * slot takes no memory.
- */
 typedef struct PgSweepLwlockSlot
 {
 	PgSweepLwlockEntry entries[PGSWEEP_LWLOCK_ENTRIES];
@@ -157,9 +170,7 @@ typedef struct PgSweepLwlockShared
 
 	/* Constant after start */
 	uint32		num_slots;
-	PgSweepLwlockSlotPadded *slots; /* not zeroed */
-	bool	   *has_waited;		/* per slot: is it in use?  Written by its
-								 * process, read without a lock. */
+	PgSweepLwlockSlotPadded *slots; /* added to and read without a lock */
 
 	/* Protected by PgSweep->lock */
 	PgSweepLwlockPolicyId configured;	/* pg_sweep.lwlock_policy as last
@@ -167,9 +178,6 @@ typedef struct PgSweepLwlockShared
 	uint32		nbase;
 	PgSweepLwlockEntry base[PGSWEEP_LWLOCK_BASE];	/* the first, with key 0,
 													 * is "other" */
-
-	/* Number of resets; read without a lock to note the longest wait */
-	uint32		epoch;
 } PgSweepLwlockShared;
 
 static inline uint32

@@ -249,7 +249,6 @@ pg_sweep_get_lwlock_waits(PG_FUNCTION_ARGS)
 		uint32		key = totals[i].key;
 		WaitsRow   *row = &rows[nrows];
 
-		totals[i].counts.longest_epoch = 0;
 		if (memcmp(&totals[i].counts, &zero, sizeof(zero)) == 0)
 			continue;
 		memset(row, 0, sizeof(WaitsRow));

@@ -177,8 +177,6 @@ sim_lwlock_setup(PgSweepLwlockPolicyId policy, int nprocs)
 	PgSweepLwlock->slots = sim_shared_alloc("lwlock",
 											nprocs * sizeof(PgSweepLwlockSlotPadded),
 											PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
-	PgSweepLwlock->has_waited = sim_shared_alloc("lwlock", nprocs * sizeof(bool),
-												 PG_CACHE_LINE_SIZE, SIM_INTERLEAVE);
 	PgSweepLwlock->default_policy = policy;
 	memset(PgSweepLwlock->tranche_policy, PGSWEEP_LWLOCK_DEFAULT, PGSWEEP_LWLOCK_NUM_TRANCHES);
 	PgSweepLwlock->num_slots = nprocs;

@@ -70,7 +70,7 @@ static void
 sum_counts(PgSweepLwlockCounts *total)
 {
 	memset(total, 0, sizeof(*total));
-	for (int b = 0; b < HARNESS_MAX_BACKENDS; b++)
+	for (uint32 b = 0; b < PgSweepLwlock->num_slots; b++)
 		for (int e = 0; e < PGSWEEP_LWLOCK_ENTRIES; e++)
 		{
 			PgSweepLwlockCounts *c = &PgSweepLwlock->slots[b].slot.entries[e].counts;

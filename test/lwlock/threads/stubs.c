@@ -26,7 +26,7 @@ extern void harness_stubs_init(void);
 void
 harness_stubs_init(void)
 {
-	Size		waits = HARNESS_MAX_BACKENDS * sizeof(PgSweepLwlockSlotPadded);
+	Size		waits = 2 * sizeof(PgSweepLwlockSlotPadded);
 
 	proc_global.allProcs = harness_procs;
 	proc_global.allProcCount = HARNESS_MAX_BACKENDS;
@@ -37,11 +37,11 @@ harness_stubs_init(void)
 	if (PgSweepLwlock == NULL)
 		abort();
 	PgSweepLwlock->slots = aligned_alloc(4096, TYPEALIGN(4096, waits));
-	PgSweepLwlock->has_waited = calloc(HARNESS_MAX_BACKENDS, sizeof(bool));
-	if (PgSweepLwlock->slots == NULL || PgSweepLwlock->has_waited == NULL)
+	if (PgSweepLwlock->slots == NULL)
 		abort();
 	memset(PgSweepLwlock->slots, 0, waits);
-	PgSweepLwlock->num_slots = HARNESS_MAX_BACKENDS;
+	/* backends share them, as on a server with more processes than slots */
+	PgSweepLwlock->num_slots = 2;
 }
 
 void
