@@ -42,8 +42,8 @@
 #pragma weak StrategyEmptyFreelist
 #pragma weak SyncOneBuffer
 
+#include "storage/buf_ring.h"
 #include "storage/private_refcount.h"
-#include "storage/ring_flush.h"
 #include "storage/sweep_hooks.h"
 
 /*

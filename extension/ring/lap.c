@@ -220,19 +220,15 @@ kind_of(IOContext io_context, PgSweepRingKind *kind)
  * RingFlushRoutine.flush
  */
 static bool
-flush(BufferAccessStrategy strategy, struct BufferDesc *victim)
+flush(BufferAccessStrategy strategy, struct BufferDesc *victim, IOContext io_context)
 {
-	IOContext	io_context;
 	PgSweepRingKind kind;
 	PgSweepRingCounts counts = {0};
 	PgSweepRingRun run;
 	instr_time	start;
 	instr_time	end;
 
-	if (!pgsweep_ring_eager_flush)
-		return false;
-	io_context = IOContextForStrategy(strategy);
-	if (!kind_of(io_context, &kind))
+	if (!pgsweep_ring_eager_flush || !kind_of(io_context, &kind))
 		return false;
 
 	/* this process already has its share of the pool pinned */

@@ -24,8 +24,8 @@
 #include "pgstat.h"
 #include "port/atomics.h"
 #include "storage/buf_internals.h"
+#include "storage/buf_ring.h"
 #include "storage/bufmgr.h"
-#include "storage/ring_flush.h"
 #include "storage/smgr.h"
 
 #pragma GCC visibility push(hidden)

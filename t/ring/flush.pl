@@ -61,21 +61,29 @@ SELECT sum(writes), sum(write_bytes) / 8192 FROM pg_stat_io
  WHERE backend_type = 'client backend' AND object = 'relation' AND context = '$context'});
 }
 
-# What a command adds to the counts of a kind of ring and to pg_stat_io's.  No page is
-# dirty before: only pages of the ring are written.
-sub counted
+# What code adds to the counts of a kind of ring and to pg_stat_io's.  No page is dirty
+# before: only pages of the ring are written.
+sub counted_with
 {
-	my ($kind, $command) = @_;
+	my ($kind, $code) = @_;
 
 	sql('CHECKPOINT');
 	my $before = ring_counts($node, $kind);
 	my @io = stat_io($kind);
-	sql($command);
+	$code->();
 	my $delta = ring_delta($node, $kind, $before);
 	my @io_after = stat_io($kind);
 
 	$delta->{stat_io} = [ map { $io_after[$_] - $io[$_] } 0, 1 ];
 	return $delta;
+}
+
+# The same for a command
+sub counted
+{
+	my ($kind, $command) = @_;
+
+	return counted_with($kind, sub { sql($command) });
 }
 
 sub is_uncounted
@@ -192,6 +200,35 @@ for my $command ('CREATE TABLE AS', 'CREATE MATERIALIZED VIEW', 'REFRESH MATERIA
 is(contents('made'), "$rows|$sum|$rows|t", 'the table is right');
 is_uncounted("INSERT INTO loaded SELECT i, 'y' FROM generate_series(1, 40000) i; DELETE FROM loaded WHERE pad = 'y'",
 	'INSERT and DELETE have no ring');
+
+# What core counts, its contract leaves to the routine: blocks written by a statement,
+# and their time.  A plan has only what its nodes do, so a function writes.  Nothing is
+# counted for another kind of ring.
+{
+	my %others = map { $_ => [ stat_io($_) ] } 'vacuum', 'bulkread';
+	my $time = q{SELECT sum(write_time) FROM pg_stat_io WHERE context = 'bulkwrite'};
+	my $time_before = sql($time);
+	sql(qq{
+CREATE FUNCTION make_table() RETURNS void LANGUAGE plpgsql AS
+\$\$ BEGIN CREATE TABLE explained AS SELECT i, repeat('x', 200) AS pad FROM generate_series(1, $rows) i; END \$\$});
+	my $explained;
+	my $delta = counted_with(
+		'bulkwrite',
+		sub {
+			$explained = sql(qq{
+SET track_io_timing = on;
+EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT make_table()});
+		});
+	my ($written) = $explained =~ /"Shared Written Blocks": (\d+)/;
+	my ($io_time) = $explained =~ /"Shared I\/O Write Time": ([\d.]+)/;
+
+	check_counts($delta, 'EXPLAIN');
+	is($written, $delta->{victims} + $delta->{eager}, 'EXPLAIN: has all blocks as written');
+	cmp_ok($io_time, '>', 0, "EXPLAIN: and $io_time ms for them");
+	cmp_ok(sql($time), '>', $time_before, 'EXPLAIN: pg_stat_io has their time, too');
+	is_deeply([ stat_io($_) ], $others{$_}, "EXPLAIN: pg_stat_io has no writes in context $_") foreach sort keys %others;
+	sql('DROP TABLE explained');
+}
 
 # VACUUM, whose ring has 32 buffers: only pages that it reads are in the ring
 sql(q{DELETE FROM made WHERE i % 10 = 0; CHECKPOINT; SELECT pg_buffercache_evict_relation('made')});
