@@ -95,7 +95,7 @@ static const PgSweepFeature sweep_feature = {
 const PgSweepFeature *const pgsweep_features[] = {&sweep_feature, NULL};
 
 void
-pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool used)
+pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool (*in_use) (void))
 {
 }
 
