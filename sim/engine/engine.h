@@ -212,7 +212,8 @@ typedef struct SimFiber
 	void		(*fn) (void *);
 	void	   *arg;
 	char	   *private_image;	/* its static variables while not running */
-	SimTime		slice_start;
+	SimTime		slice_start;	/* has the CPU since then */
+	SimTime		ran;			/* before that */
 	SimTime		ready_at;
 	int64_t		allocations;
 	SimTime		allocation_began;

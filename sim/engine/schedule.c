@@ -176,6 +176,7 @@ leave_cpu(SimFiber *fiber)
 {
 	SimCpu	   *cpu = cpu_of(fiber);
 
+	fiber->ran += fiber->clock - fiber->slice_start;
 	cpu->current = -1;
 	if (cpu->first >= 0)
 	{
@@ -411,6 +412,22 @@ int
 sim_cpu(void)
 {
 	return sim_me ? sim_me->cpu - 1 : 0;
+}
+
+SimTime
+sim_cpu_time(void)
+{
+	SimTime		sum = 0;
+
+	for (int i = 0; i < sim_nfibers; i++)
+	{
+		const SimFiber *fiber = &sim_fiber_table[i];
+
+		sum += fiber->ran;
+		if (fiber->cpu > 0 && cpu_of(fiber)->current == i)
+			sum += fiber->clock - fiber->slice_start;
+	}
+	return sum;
 }
 
 uint32_t

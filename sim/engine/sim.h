@@ -117,6 +117,7 @@ extern SimTime sim_now(void);	/* of this fiber */
 extern int	sim_self(void);		/* this fiber: 0, 1, ... in order of
 								 * sim_spawn(); -1 outside of fibers */
 extern int	sim_cpu(void);		/* that it runs on */
+extern SimTime sim_cpu_time(void);	/* that all fibers have had so far */
 
 /*
  * A new process that runs fn(arg), from the time on it is now (0 before the

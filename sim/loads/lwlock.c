@@ -16,6 +16,7 @@
  *	 load.shared_percent	0 .. 100, default 0: acquisitions in shared mode (hot)
  *	 load.snapshots_percent	0 .. 1000, default 200: shared acquisitions for 100
  *					transactions (procarray)
+ *	 load.spin_tries	0 .. 10000, default 100: pg_sweep.lwlock_spin_tries
  *	 load.acquisitions	1 .. 100 million, default 100,000: of all together, measured
  *	 load.warmup	0 .. 100 million, default a tenth of it: before that
  *
@@ -24,7 +25,8 @@
  *
  * Results: acquisitions, for each mode share0, share1, share2 (those that slept that
  * often on the semaphore, 2: or more), contended acquisitions and sleeps for each,
- * mean and longest wait; the longest of those that had not ended;
+ * mean and longest wait; the longest of those that had not ended; CPU time of an
+ * acquisition, with all that is done between two; spun of library.contended;
  * group_members (procarray).
  *
  *-------------------------------------------------------------------------
@@ -79,6 +81,7 @@ static SIM_COMMON int64 acquired;
 static SIM_COMMON int64 transactions;
 static SIM_COMMON int64 conditional_failed;
 static SIM_COMMON int64 group_members;
+static SIM_COMMON SimTime cpu_time;	/* of all, within what is measured */
 static SIM_COMMON SimTime began;
 static SIM_COMMON SimTime ended;
 
@@ -145,6 +148,7 @@ count_acquisition(LWLockMode mode, SimTime waited, int64 sleeps)
 		{
 			sim_measure_begin();
 			began = sim_now();
+			cpu_time = sim_cpu_time();
 			transactions = conditional_failed = group_members = 0;
 		}
 		return;
@@ -157,6 +161,7 @@ count_acquisition(LWLockMode mode, SimTime waited, int64 sleeps)
 	{
 		sim_measure_end();
 		ended = sim_now();
+		cpu_time = sim_cpu_time() - cpu_time;
 		sim_stop();
 	}
 }
@@ -340,6 +345,8 @@ setup(void)
 	snapshots_percent = sim_config_int("load.snapshots_percent", 0, 1000, 200);
 	wanted = sim_config_int("load.acquisitions", 1, MAX_COUNT, 100000);
 	warmup = sim_config_int("load.warmup", 1, MAX_COUNT, Max(wanted / 10, 1));
+	pgsweep_lwlock_spin_tries = sim_config_int("load.spin_tries", 0, PGSWEEP_LWLOCK_MAX_TRIES,
+											   PGSWEEP_LWLOCK_TRIES);
 	sim_procs_setup(backends);
 	waits_since = calloc(backends, sizeof(waits_since[0]));
 	if (waits_since == NULL)
@@ -387,6 +394,7 @@ static void
 report_library(void)
 {
 	uint64		contended = 0;
+	uint64		spun = 0;
 	uint64		slept = 0;
 
 	for (int i = 0; i < sim_backends(); i++)
@@ -395,9 +403,11 @@ report_library(void)
 			PgSweepLwlockCounts of = sim_lwlock_counts(i, TRANCHE, mode);
 
 			contended += of.contended;
+			spun += of.spun;
 			slept += of.slept;
 		}
 	sim_result("library.contended", contended);
+	sim_result("library.spun_per_contended", contended ? (double) spun / contended : 0);
 	sim_result("library.sleeps_per_contended", contended ? (double) slept / contended : 0);
 }
 
@@ -421,6 +431,7 @@ report(void)
 	report_mode("exclusive", &counts[0]);
 	report_mode("shared", &counts[1]);
 	report_waiting();
+	sim_result("cpu_ns_per_acquisition", (double) cpu_time / wanted / SIM_NS);
 	sim_result("acquisitions_per_s", wanted / ((double) (ended - began) / SIM_S));
 	if (transactions > 0)
 	{

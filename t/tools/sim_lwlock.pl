@@ -103,6 +103,42 @@ for my $policy (qw(unpatched none stock lockless lockless_spin v2))
 	cmp_ok($contended // 0, '>', 100, "$policy: the library has counted");
 }
 
+# Spinning: two processes on two CPUs do, and gain by it.
+my %two = (
+	%common,
+	'machine.cores' => 2,
+	'machine.cores_per_group' => 2,
+	'machine.threads_per_core' => 1,
+	'load.hold_ps' => 200_000,
+	'load.think_ps' => 400_000);
+my %pair = map { $_ => simulate(%two, backends => 2, 'load.policy' => $_) } qw(stock lockless_spin);
+cmp_ok(result($pair{lockless_spin}, 'library.spun_per_contended') // 0, '>', 0.9, 'two processes on two CPUs spin');
+cmp_ok(
+	result($pair{lockless_spin}, 'acquisitions_per_s') // 0,
+	'>',
+	1.3 * (result($pair{stock}, 'acquisitions_per_s') // 1e15),
+	'and acquire the lock more often');
+
+# Eight processes on one CPU: the holder of a taken lock is never on a CPU.  A try takes
+# CPU time from it, and 10000 as much as holding the lock eight times.
+my %one = (
+	%two,
+	'machine.cores' => 1,
+	'machine.cores_per_group' => 1,
+	backends => 8,
+	'load.hold_ps' => 50_000_000,
+	'load.think_ps' => 50_000_000,
+	'load.spin_tries' => 10_000,
+	'load.acquisitions' => 40_000,
+	'load.warmup' => 20_000);
+my %crowd = map { $_ => simulate(%one, 'load.policy' => $_) } qw(stock lockless_spin);
+is(result($crowd{lockless_spin}, 'library.spun_per_contended'), 0, 'on one CPU no process gets a lock by spinning');
+cmp_ok(
+	result($crowd{lockless_spin}, 'cpu_ns_per_acquisition') // 1e15,
+	'<',
+	1.03 * (result($crowd{stock}, 'cpu_ns_per_acquisition') // 0),
+	'and all have learnt not to try');
+
 is(join('; ', map { "@$_" } grep { @$_ > 1 } values %same), '', 'no two policies do the same');
 
 like(simulate(%common, 'load.policy' => 'polite'), qr/^sim: load\.policy: there is no polite$/, 'an unknown policy');
