@@ -15,6 +15,10 @@
  * nothing to update, and a process under contention has learnt them after a
  * few dozen locks.
  *
+ * So a process also stops spinning for holders that wait for a CPU.  It does
+ * not ask the kernel whether CPUs are scarce: docs/design/0014 says what that
+ * cost.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
