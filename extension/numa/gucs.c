@@ -82,7 +82,7 @@ pgsweep_numa_define_gucs(void)
 {
 	DefineCustomEnumVariable("pg_sweep.numa_placement",
 							 "Sets the NUMA nodes that shared buffers are placed on.",
-							 "\"interleave\" spreads them page by page over all nodes, \"partition\" puts each partition on its node, \"auto\" chooses by topology and strategy.",
+							 "\"interleave\" spreads them page by page over all nodes, \"partition\" puts each partition on its node, \"auto\" does the latter if there are several.",
 							 &pgsweep_numa_placement,
 							 PGSWEEP_NUMA_PLACEMENT_OFF,
 							 placement_options,
@@ -92,7 +92,7 @@ pgsweep_numa_define_gucs(void)
 
 	DefineCustomEnumVariable("pg_sweep.numa_affinity",
 							 "Sets the NUMA nodes that new backends are bound to.",
-							 "\"spread\" binds each to the CPUs of the next node in turn, \"current\" to those of the node that it starts on. Background workers are bound, too.",
+							 "\"spread\" binds each to the CPUs of the next node in turn, \"current\" to those of the node that it starts on. Background and I/O workers are bound, too.",
 							 &pgsweep_numa_affinity,
 							 PGSWEEP_NUMA_AFFINITY_OFF,
 							 affinity_options,
@@ -101,8 +101,8 @@ pgsweep_numa_define_gucs(void)
 							 check_affinity, NULL, NULL);
 
 	DefineCustomBoolVariable("pg_sweep.numa_local_memory",
-							 "Gives new backends their own memory on the NUMA node that they run on.",
-							 "This is the kernel's default; it makes a difference if the server was started under another policy, as by \"numactl --interleave\".",
+							 "Gives new processes their own memory on the NUMA node that they run on.",
+							 "Only if the server was started by \"numactl --interleave\", and shared memory is placed.",
 							 &pgsweep_numa_local_memory,
 							 false,
 							 PGC_SIGHUP,

@@ -114,6 +114,7 @@ foreach my $what ('blocks', 'descriptors', 'procs', 'fast-path locks')
 		is($on, $nodes, "partition: $what are on $nodes nodes");
 	}
 }
+note(query('TABLE pg_sweep_numa_residence'));
 is( query(
 		q{SELECT count(*) FROM pg_sweep_nodes WHERE resident_buffers BETWEEN buffers - 300 AND buffers}),
 	$nodes,
