@@ -31,14 +31,12 @@
 #pragma weak sweep_hooks_api
 #pragma weak GetAccessStrategyRing
 #pragma weak GetBufferReplacement
-#pragma weak GetPrivateRefCountInfo
 #pragma weak LWLockWait
-#pragma weak MovePrivateRefCountHead
 #pragma weak PinBufferToWrite
-#pragma weak PrivateRefCountHeadSize
 #pragma weak ProcPlacement
 #pragma weak RingFlush
 #pragma weak SetBufferReplacement
+#pragma weak ShowPrivateRefCount
 #pragma weak StrategyEmptyFreelist
 #pragma weak SyncOneBuffer
 

@@ -344,7 +344,7 @@ COMMENT ON VIEW pg_sweep_pins IS 'one row per process that is connected to a dat
 COMMENT ON COLUMN pg_sweep_pins.pid IS 'process ID';
 COMMENT ON COLUMN pg_sweep_pins.backend_type IS 'kind of process, as in pg_stat_activity';
 COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that it has pinned now; one pinned twice counts once';
-COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'upper bound of the most buffers pinned at once since the process started; not reset by pg_sweep_reset_stats()';
+COMMENT ON COLUMN pg_sweep_pins.most_pinned IS 'most buffers pinned at once since the process started, at least 1; not reset by pg_sweep_reset_stats()';
 COMMENT ON COLUMN pg_sweep_pins.table_slots IS 'slots of its table of pins, 8 bytes each; a very large table shrinks after the transaction';
 
 CREATE FUNCTION pg_sweep_get_ring(

@@ -55,9 +55,9 @@ FEW_PROCESSES = {"max_connections": 20, "autovacuum_worker_slots": 1,
                  "max_worker_processes": 2}
 
 
-def loads(quick):
+def loads(quick, kinds):
     return [Load(kind, order, held) for kind, order, steps in LOADS
-            if not quick or (kind, order) in LOADS_QUICK
+            if kind in kinds and (not quick or (kind, order) in LOADS_QUICK)
             for held in steps
             if (held > 0 or kind in HOLD_NOTHING)
             and (not quick or held in HELD_QUICK)]
@@ -82,6 +82,8 @@ class Bench(runner.Bench):
         add("--slices", None, help="executions of each query, per side and"
             " round", default="6 times as many as sides; quick: as many")
         add("--part", ("loop", "queries"), choices=["loop", "queries"])
+        kinds = list(dict.fromkeys(kind for kind, _, _ in LOADS))
+        add("--load", tuple(kinds), choices=kinds)
         add("--query", tuple(names), choices=names)
         add("--shared-buffers", "2GB", "256MB")
 
@@ -108,7 +110,7 @@ class Bench(runner.Bench):
         super().__init__(args)
         self.sides = args.sides
         self.scale = 0.1 if args.quick else 1
-        self.loads = loads(args.quick) if "loop" in args.part else []
+        self.loads = loads(args.quick, args.load) if "loop" in args.part else []
         self.queries = [query for query in queries.QUERIES
                         if "queries" in args.part and query.name in args.query
                         and not args.instructions]
@@ -279,6 +281,7 @@ class Bench(runner.Bench):
             Load(kind, order, held) for kind, order in COUNTED_LOADS
             for held in (HELD_COUNTED if kind != "owner" else (1,)))
             if load.held > 0 or load.kind in HOLD_NOTHING]
+        steps = [load for load in steps if load.kind in self.args.load]
         if self.args.quick:
             steps = [load for load in steps if load.held in (8, 9, 64)
                      and (load.kind, load.order) == ("again", "random")]

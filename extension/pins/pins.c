@@ -3,10 +3,9 @@
  * extension/pins/pins.c
  *	  Number of buffers that each process has pinned, readable by others.
  *
- * A process counts its own pins in a private table, in bufmgr.c.  Here it
- * moves the head of that table to a place in shared memory, and back before
- * it exits; see core's storage/private_refcount.h.  The place of the head
- * makes no difference for pinning: nothing is added to that path.
+ * A process counts its own pins in a private table, in bufmgr.c.  It also
+ * stores their number in memory that we give it, here in a place that others
+ * can read, until it exits; see core's storage/private_refcount.h.
  *
  * A process that runs transactions takes its place at the end of the first
  * one.  InitPostgres() runs one in all processes that connect to a database,
@@ -28,40 +27,24 @@
 #include "storage/shmem.h"
 
 /*
- * The place of the process with the same ProcNumber.  Only the server knows
- * the size and the contents of a head.
+ * The place of the process with the same ProcNumber.  It has its own cache
+ * line, because its owner writes it at most pins.
  */
 typedef struct PgSweepPinsPlace
 {
-	int			pid;			/* owner of the head; 0 = none */
-	char		head[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(MAXIMUM_ALIGNOF);
+	pg_attribute_aligned(PG_CACHE_LINE_SIZE) int pid;	/* owner; 0 = none */
+	PrivateRefCountInfo info;	/* written by bufmgr.c */
 } PgSweepPinsPlace;
 
-static char *places = NULL;
+static PgSweepPinsPlace *places = NULL;
 
 /* Set once this process has taken its place, and never reset */
 static bool been_here = false;
 
-/*
- * A place has its own cache lines, because its owner writes it at each pin.
- */
-static Size
-place_size(void)
-{
-	return TYPEALIGN(PG_CACHE_LINE_SIZE,
-					 offsetof(PgSweepPinsPlace, head) + PrivateRefCountHeadSize());
-}
-
-static PgSweepPinsPlace *
-place_of(ProcNumber procno)
-{
-	return (PgSweepPinsPlace *) (places + procno * place_size());
-}
-
 static Size
 pins_shmem_size(void)
 {
-	return mul_size(pgsweep_num_slots(), place_size());
+	return mul_size(pgsweep_num_slots(), sizeof(PgSweepPinsPlace));
 }
 
 static void
@@ -70,31 +53,15 @@ pins_shmem_init(void)
 	bool		found;
 
 	places = ShmemInitStruct("pg_sweep pins", pins_shmem_size(), &found);
-
-	/* a place without a head must be zero */
 	if (!found)
 		memset(places, 0, pins_shmem_size());
 }
-
-#ifdef USE_ASSERT_CHECKING
-/*
- * Does this place have no process, and no head?
- */
-static bool
-is_empty(const PgSweepPinsPlace *place)
-{
-	PrivateRefCountInfo info;
-
-	GetPrivateRefCountInfo(place->head, &info);
-	return place->pid == 0 && info.slots == 0;
-}
-#endif
 
 /*
  * Called before two routines of core, because it was registered after them:
  * the check that all pins are released (AtProcExit_Buffers), and the release
  * of the PGPROC (ProcKill).  A backend has released its pins by then, an
- * auxiliary process has not: its counts move with the head.
+ * auxiliary process has not: it goes on counting, unseen.
  */
 static void
 leave_place(int code, Datum arg)
@@ -104,8 +71,7 @@ leave_place(int code, Datum arg)
 	place->pid = 0;
 	pg_write_barrier();			/* pairs with the second one in
 								 * pgsweep_pins_read() */
-	MovePrivateRefCountHead(NULL);
-	Assert(is_empty(place));
+	ShowPrivateRefCount(NULL);
 }
 
 /*
@@ -123,12 +89,12 @@ show_pins(void)
 		return;
 
 	been_here = true;
-	place = place_of(MyProcNumber);
-	Assert(is_empty(place));	/* the owner before has left */
+	place = &places[MyProcNumber];
+	Assert(place->pid == 0);	/* the owner before has left */
 
 	/* first the part that can fail */
 	on_shmem_exit(leave_place, PointerGetDatum(place));
-	MovePrivateRefCountHead(place->head);
+	ShowPrivateRefCount(&place->info);
 	pg_write_barrier();			/* pairs with the first one in
 								 * pgsweep_pins_read() */
 	place->pid = MyProcPid;
@@ -159,32 +125,32 @@ pins_prepare(void)
  * more).
  *
  * The danger: we see the pid, the process exits, the next process with its
- * PGPROC moves in, and we read the head of that one, or half of a head.  But
- * the pid is cleared before the head is removed, and set after the next head
- * is there.  So if we have read anything of either, the second look finds 0
- * or the next pid.  The first barrier keeps us from reading the head before
- * the first look, when it may have been that of the process before.
+ * PGPROC moves in, and we read the figures of that one.  But the pid is
+ * cleared before a process leaves, and set after the figures of the next one
+ * are there.  So if we have read anything of the next one, the second look
+ * finds 0 or its pid.  The first barrier keeps us from reading the figures
+ * before the first look, when they may have been of the process before.
  */
 bool
 pgsweep_pins_read(ProcNumber procno, int pid, PrivateRefCountInfo *info)
 {
-	const PgSweepPinsPlace *place;
+	const volatile PgSweepPinsPlace *place;
 
 	if (places == NULL)
 		return false;
 
-	place = place_of(procno);
-	if (*(const volatile int *) &place->pid != pid)
+	place = &places[procno];
+	if (place->pid != pid)
 		return false;
 	pg_read_barrier();			/* pairs with show_pins() */
-	GetPrivateRefCountInfo(place->head, info);
+	*info = place->info;
 	pg_read_barrier();			/* pairs with leave_place() */
-	return *(const volatile int *) &place->pid == pid;
+	return place->pid == pid;
 }
 
 const PgSweepFeature pgsweep_pins_feature = {
 	.patch = "pins-private-refcount",
-	.symbol = (const void *) MovePrivateRefCountHead,
+	.symbol = (const void *) ShowPrivateRefCount,
 	.prepare = pins_prepare,
 	.shmem_size = pins_shmem_size,
 	.shmem_init = pins_shmem_init,

@@ -41,8 +41,9 @@ pg_sweep_get_pins(PG_FUNCTION_ARGS)
 
 		put(&row, Int32GetDatum(backend.pid));
 		put_text(&row, backend.type);
-		put(&row, Int32GetDatum(info.pinned));
-		put(&row, Int32GetDatum(info.most_pinned));
+		/* in front and in the table */
+		put(&row, Int32GetDatum(info.in_table + (info.in_front != InvalidBuffer)));
+		put(&row, Int32GetDatum(info.most_in_table + 1));
 		put_int8(&row, info.slots);
 		pgsweep_store_row(fcinfo, &row);
 	}

@@ -115,7 +115,7 @@ my @cases = (
 	},
 	{
 		patch => 'pins-private-refcount',
-		symbols => [qw(GetPrivateRefCountInfo MovePrivateRefCountHead PrivateRefCountHeadSize)],
+		symbols => ['ShowPrivateRefCount'],
 		conf => 'pg_sweep.lwlock_policy = lockless',
 		column => [ 'lwlock_policy', 'lockless' ],
 		empty => ['pg_sweep_pins'],

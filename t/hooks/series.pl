@@ -42,7 +42,7 @@ my %limit = (
 	'0003-numa-placement-hooks.patch' => 100,
 	'0004-lwlock-state-word.patch' => 480,
 	'0005-lwlock-wait-hooks.patch' => 300,
-	'0006-pins-private-refcount.patch' => 350,
+	'0006-pins-private-refcount.patch' => 410,
 	'0007-ring-flush-hooks.patch' => 140);
 
 # The patches that a patch needs
@@ -217,7 +217,7 @@ my %uses = (
 	  . "const ProcPlacementRoutine **placement = &ProcPlacement;\n"
 	  . "const LWLockWaitRoutine **waiting = &LWLockWait;\n",
 	'storage/lwlock_queue.h' => "pg_atomic_uint64 *(*state) (LWLock *) = LWLockState;\n",
-	'storage/private_refcount.h' => "void (*info) (const void *, PrivateRefCountInfo *) = GetPrivateRefCountInfo;\n",
+	'storage/private_refcount.h' => "void (*show) (PrivateRefCountInfo *) = ShowPrivateRefCount;\n",
 	'storage/buf_ring.h' => "const RingFlushRoutine **flush = &RingFlush;\n");
 SKIP:
 {
@@ -326,14 +326,13 @@ foreach my $set (1 .. 2**@series - 2)
 }
 ($status, $out, $err) = run_apply($part, map { ('--without', $_) } grep { $_ ne $alone } @series);
 is($status, 0, "$alone applies alone") or diag $err;
-like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^MovePrivateRefCountHead\(/m, 'which it did');
+like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^ShowPrivateRefCount\(/m, 'which it did');
 
 # ---- the extension, built for servers that lack patches ----
 
 # It refers to hooks weakly: any of them may be missing.
-my @hooks = qw(GetAccessStrategyRing GetBufferReplacement GetPrivateRefCountInfo LWLockWait
-  MovePrivateRefCountHead PinBufferToWrite PrivateRefCountHeadSize ProcPlacement RingFlush SetBufferReplacement
-  StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
+my @hooks = qw(GetAccessStrategyRing GetBufferReplacement LWLockWait PinBufferToWrite ProcPlacement
+  RingFlush SetBufferReplacement ShowPrivateRefCount StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
 
 # A pg_config of the stock server, but with other headers
 sub server_with_headers

@@ -34,7 +34,7 @@ my @patches = (
 	[ 'numa-placement-hooks', ['hooks-api'], ['ProcPlacement'] ],
 	[ 'lwlock-state-word', [], [] ],
 	[ 'lwlock-wait-hooks', [ 'hooks-api', 'lwlock-state-word' ], ['LWLockWait'] ],
-	[ 'pins-private-refcount', [], [qw(PrivateRefCountHeadSize MovePrivateRefCountHead GetPrivateRefCountInfo)] ],
+	[ 'pins-private-refcount', [], ['ShowPrivateRefCount'] ],
 	[ 'ring-flush-hooks', [], [qw(RingFlush GetAccessStrategyRing PinBufferToWrite)] ]);
 my @names = map { $_->[0] } @patches;
 my %needs = map { $_->[0] => $_->[1] } @patches;

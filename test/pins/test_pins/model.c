@@ -143,74 +143,81 @@ compare_limit(Model *m)
 
 #ifdef HAVE_PRIVATE_REFCOUNT_INFO
 
-/* bufmgr.c's head of the pin table can be moved: to these and back */
-static void *heads[2];
+/* bufmgr.c stores its figures in one of these */
+static PrivateRefCountInfo *places[2];
+static int	place;
 
-/* Its current place: one of those, or NULL for bufmgr.c's own */
-static void *head = NULL;
+/* Is there garbage now? */
+static bool overwritten;
 
 static void
 compare_info(Model *m)
 {
-	PrivateRefCountInfo info;
-	PrivateRefCountInfo same;
+	PrivateRefCountInfo *info = places[place];
+	int			pinned = info->in_table + (info->in_front != InvalidBuffer);
+	uint32		most = info->most_in_table + 1;
 
-	GetPrivateRefCountInfo(NULL, &info);
-	if (info.pinned != m->held)
-		violation(m, "bufmgr.c counts %u buffers, but %d are pinned", info.pinned, m->held);
+	if (overwritten)
+		return;
+	if (pinned != m->held)
+		violation(m, "bufmgr.c shows %d buffers, but %d are pinned", pinned, m->held);
+	if (info->in_front != InvalidBuffer && m->count[info->in_front] == 0)
+		violation(m, "bufmgr.c shows buffer %d in front, which is not pinned", info->in_front);
 	/* some steps pin more buffers than they keep */
-	if (info.most_pinned < m->peak || info.most_pinned > Max(m->peak_before, m->peak) + 2)
-		violation(m, "bufmgr.c counts %u buffers at most, but it was %d (%u before)",
-				  info.most_pinned, m->peak, m->peak_before);
-	if (info.slots <= info.pinned)
-		violation(m, "%u buffers are in a table of " UINT64_FORMAT, info.pinned, info.slots);
-	if (head != NULL)
+	if (most < m->peak || most > Max(m->peak_before, m->peak) + 2)
+		violation(m, "bufmgr.c shows %u buffers at most, but it was %d (%u before)",
+				  most, m->peak, m->peak_before);
+	if (info->slots <= pinned)
+		violation(m, "%d buffers are in a table of " UINT64_FORMAT, pinned, info->slots);
+}
+
+static void
+show_in(int to)
+{
+	ShowPrivateRefCount(places[place = to]);
+	overwritten = false;
+}
+
+void
+begin_showing(Model *m)
+{
+	for (int i = 0; i < lengthof(places); i++)
+		if (places[i] == NULL)
+			places[i] = MemoryContextAllocAligned(TopMemoryContext, sizeof(PrivateRefCountInfo),
+												  PG_CACHE_LINE_SIZE, 0);
+	show_in(0);
+	m->peak_before = places[0]->most_in_table + 1;
+}
+
+/*
+ * Show the figures in the other place; or overwrite them, as another process
+ * could by mistake.  bufmgr.c must not depend on what is there.
+ */
+void
+show_elsewhere(Model *m)
+{
+	if (model_random(m, 2) == 0)
 	{
-		GetPrivateRefCountInfo(head, &same);
-		if (same.pinned != info.pinned || same.most_pinned != info.most_pinned ||
-			same.slots != info.slots)
-			violation(m, "the head in use is not the one it was moved to");
+		show_in(1 - place);
+		m->counts.shown_elsewhere++;
+	}
+	else
+	{
+		memset(places[place], 0x7f, sizeof(PrivateRefCountInfo));
+		overwritten = true;
+		m->counts.overwritten++;
 	}
 }
 
 /*
- * pg_sweep moves the head to shared memory; then it stays there.
+ * Others see no figures of this process any more, not even with pg_sweep.
  */
 void
-begin_heads(Model *m)
+end_showing(Model *m)
 {
-	PrivateRefCountInfo info;
-
-	GetPrivateRefCountInfo(NULL, &info);
-	m->peak_before = info.most_pinned;
-	m->move_heads = GetConfigOption("pg_sweep.strategy", true, false) == NULL;
-	for (int i = 0; i < lengthof(heads); i++)
-		if (heads[i] == NULL)
-			heads[i] = MemoryContextAllocAligned(TopMemoryContext, PrivateRefCountHeadSize(),
-												 PG_CACHE_LINE_SIZE, 0);
-}
-
-void
-move_head(Model *m)
-{
-	void	   *to[] = {NULL, heads[0], heads[1]};
-	void	   *from = head;
-
-	if (!m->move_heads)
-		return;
-	head = to[model_random(m, lengthof(to))];
-	MovePrivateRefCountHead(head);
-	/* nothing may be read there any more */
-	if (from != NULL && from != head)
-		memset(from, 0x7f, PrivateRefCountHeadSize());
-	m->counts.heads_moved++;
-}
-
-void
-end_heads(Model *m)
-{
-	if (m->move_heads)
-		MovePrivateRefCountHead(head = NULL);
+	show_in(place);
+	compare_info(m);
+	ShowPrivateRefCount(NULL);
 }
 
 #else
@@ -221,17 +228,17 @@ compare_info(Model *m)
 }
 
 void
-begin_heads(Model *m)
+begin_showing(Model *m)
 {
 }
 
 void
-move_head(Model *m)
+show_elsewhere(Model *m)
 {
 }
 
 void
-end_heads(Model *m)
+end_showing(Model *m)
 {
 }
 

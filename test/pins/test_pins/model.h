@@ -46,7 +46,7 @@ typedef struct ModelOwner
 	X(recent_gone) X(read_together) X(extended) X(truncated) X(evicted) \
 	X(transferred) X(owners) X(dropped_by_owners) X(subtransactions) \
 	X(dropped_by_aborts) X(errors) X(deepest) X(most_held) X(sizes) \
-	X(emptied) X(compared) X(heads_moved)
+	X(emptied) X(compared) X(shown_elsewhere) X(overwritten)
 
 typedef struct ModelCounts
 {
@@ -89,7 +89,6 @@ typedef struct Model
 
 	int			peak;			/* most buffers held at once */
 	uint32		peak_before;	/* bufmgr.c's peak before we began */
-	bool		move_heads;
 	uint32		free_limit;		/* GetAdditionalPinLimit() with nothing pinned */
 	bool	   *size_seen;
 	bool		was_full;
@@ -114,9 +113,9 @@ extern int	model_find(Model *m, int owner, Buffer buffer);
 extern void compare_buffer(Model *m, Buffer buffer, bool own_too);
 extern void compare_step(Model *m);
 extern void compare_all(Model *m);
-extern void begin_heads(Model *m);
-extern void move_head(Model *m);
-extern void end_heads(Model *m);
+extern void begin_showing(Model *m);
+extern void show_elsewhere(Model *m);
+extern void end_showing(Model *m);
 
 /* in model_owners.c */
 extern void use_owner(Model *m, int owner);

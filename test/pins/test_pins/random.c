@@ -373,7 +373,7 @@ one_step(Model *m)
 	else if (r < 99925)
 		fail_in_subtransaction(m);
 	else if (r < 99960)
-		move_head(m);
+		show_elsewhere(m);
 	/* else only the comparison */
 
 	if (m->held > m->counts.most_held)
@@ -438,7 +438,7 @@ begin_model(Model *m, Relation rel, int64 seed, int most)
 
 	if (RelationGetNumberOfBlocks(rel) != 0)
 		elog(ERROR, "\"%s\" is not empty", RelationGetRelationName(rel));
-	begin_heads(m);
+	begin_showing(m);
 	/* nothing may be pinned now, not even by the query */
 	compare_all(m);
 	while (m->blocks < m->base)
@@ -468,9 +468,9 @@ end_model(Model *m)
 		if (m->owners[i].owner != NULL)
 			release_owner(m, i);
 	truncate_table(m, 0);
-	end_heads(m);
 	compare_step(m);
 	compare_all(m);
+	end_showing(m);
 }
 
 Datum

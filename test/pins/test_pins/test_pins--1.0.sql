@@ -16,7 +16,7 @@ CREATE FUNCTION test_pins_random(rel regclass, steps int8, seed int8 DEFAULT 1,
 		OUT owners int8, OUT dropped_by_owners int8, OUT subtransactions int8,
 		OUT dropped_by_aborts int8, OUT errors int8, OUT deepest int8,
 		OUT most_held int8, OUT sizes int8, OUT emptied int8,
-		OUT compared int8, OUT heads_moved int8)
+		OUT compared int8, OUT shown_elsewhere int8, OUT overwritten int8)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Whether the server tells how many buffers are pinned, by the core patch
