@@ -2,9 +2,9 @@
  * lwlock.pml
  *	  Model of the LWLock wait queue, of waking, and of the switch of policy.
  *
- * Core's lwlock.c with the patch lwlock-wait-hooks, and pg_sweep's policies in its
+ * Core's lwlock.c with the patches lwlock-state-word and lwlock-wait-hooks, and pg_sweep's policies in its
  * hooks.  Each process chooses at each step how it waits and how it wakes, which
- * is a switch of policy at any time.  README.md says what is modelled and what is
+ * is a switch of policy at any time; with -DWAYS, all do so in one way.  README.md says what is modelled and what is
  * not.  queue.pml has the queue, wake.pml waking, mutants.pml the mutants.
  *
  * An operation on the state word is one step, as in C: of a loop around a
@@ -22,6 +22,9 @@
 #endif
 #ifndef OPS
 #define OPS			2			/* operations of each */
+#endif
+#ifndef ROUNDS
+#define ROUNDS		(2 * N)		/* how often one wakeup may look again at most */
 #endif
 #ifndef STRAYS
 #define STRAYS		0			/* wakeups meant for something else */
@@ -45,9 +48,35 @@
 #define ACQUIRE_OR_WAIT	4
 #define UPDATE_VAR		8
 #define WAIT_FOR_VAR	16
+#define CONDITIONAL		32			/* barges in, or does nothing */
 #ifndef MIX
 #define MIX			(ACQUIRE_EX + ACQUIRE_SH)
 #endif
+
+/*
+ * The role of a process: its operations, and how many of them, times 64.  Those of
+ * the same role are next to each other, and begin one after the other: any other
+ * order is the same but for their numbers.
+ */
+#ifndef R1
+#define R1			(MIX + 64 * OPS)
+#define R2			R1
+#define R3			R1
+#endif
+#ifndef R4
+#define R4			R3
+#endif
+#ifndef R5
+#define R5			R4
+#endif
+#define ROLES			(R1 | R2 | R3 | R4 | R5)
+#define OPERATIONS(r)	((r) & 63)
+#define TIMES(r)		((r) >> 6)
+#define AFTER_TWIN(p, q)	(p != q || (g_begun & BIT(me - 1)))
+#define MAY_BEGIN \
+	(left < TIMES(role) || me == 1 || (me == 2 && AFTER_TWIN(R2, R1)) || (me == 3 && AFTER_TWIN(R3, R2)) || \
+	 (me == 4 && AFTER_TWIN(R4, R3)) || (me == 5 && AFTER_TWIN(R5, R4)))
+#define BEGIN		g_begun = g_begun | BIT(me)
 
 /* lwWaitMode: the mode, and flags */
 #define EX			1
@@ -70,6 +99,12 @@
 #define CORE		1
 #define LOCKLESS	2
 #define WAKER		3
+#define WOKEN		4
+
+/* The ways to queue and to wake; WaitForVar always queues in core's way */
+#ifndef WAYS
+#define WAYS		(CORE + LOCKLESS)
+#endif
 
 /* The end of an operation */
 #define DONE		left--; op = 0; want = 0; wait_as = 0; mode[me] = 0
@@ -82,6 +117,7 @@ bool w_release_ok = 1;
 byte w_sh, w_newest;
 
 byte oldest;					/* *LWLockOldest() */
+byte taken_newest, taken_older;	/* of the holder of LOCKED: LWLockWakeupSet */
 byte next[N + 1], prev[N + 1], mode[N + 1], waiting[N + 1], sem[N + 1];
 byte var;						/* what LWLockUpdateVar() changes */
 
@@ -92,7 +128,11 @@ byte g_before[N + 1];			/* the queue when this one came */
 byte g_ex, g_sh;				/* holders that know of it, */
 byte g_granted_ex, g_granted_sh;	/* and those that do not yet */
 byte g_wakers;					/* number of processes about to wake others */
-byte g_told;					/* processes to be told of a release */
+byte g_told[N + 1];				/* processes that this one's wakeup must tell */
+byte g_begun;					/* processes that have begun */
+byte g_retriers;				/* woken, or about to be, and to try again */
+byte g_asleep;					/* will not look again before they are woken */
+byte g_var_asleep;				/* of these, those in LWLockWaitForVar() */
 byte g_old[N + 1];				/* value of var that this one wants changed, plus 1 */
 byte g_strays, g_done;
 hidden byte i, j;
@@ -112,7 +152,8 @@ hidden byte i, j;
 	assert(w_ex == g_ex + g_granted_ex && w_sh == g_sh + g_granted_sh); \
 	assert(!w_wake_wanted || w_locked); \
 	assert(!w_reserved || w_sh == 0); \
-	assert(g_told == 0 || g_wakers > 0 || w_wake_wanted); \
+	assert(!(FREE && (g_asleep & g_queued)) || g_retriers || g_wakers > 0 || w_wake_wanted); \
+	assert(w_ex || !(g_var_asleep & g_queued) || g_wakers > 0 || w_wake_wanted); \
 	assert(!(FREE && w_reserved) || g_wakers > 0 || w_wake_wanted)
 
 /* A reservation does not outlive its waiter; true whenever LOCKED is released */
@@ -139,9 +180,13 @@ inline check_list()
 		j = 0;
 		do
 		:: i != 0 ->
-			assert(IN_QUEUE(i) && !(j & BIT(i)));
-			j = j | BIT(i);
-			i = next[i]
+			if
+			:: i == taken_newest -> i = taken_older
+			:: else ->
+				assert(IN_QUEUE(i) && !(j & BIT(i)));
+				j = j | BIT(i);
+				i = next[i]
+			fi
 		:: else -> break
 		od;
 		assert(j == g_queued)
@@ -161,10 +206,17 @@ inline now_held(m)
 
 #define TO_BE_HAD		((want == EX && FREE || want == SH && !w_ex) && !RESERVED_IN_ATTEMPT)
 
+/* Will sleep until woken: has seen, after it came to the queue, that it must wait */
+#define WILL_SLEEP		g_asleep = g_asleep | BIT(me); g_retriers = g_retriers & ~BIT(me)
+
 /* Acquire the lock if possible; part of a step */
 inline try()
 {
 	got = TO_BE_HAD;
+	if
+	:: got -> g_retriers = g_retriers & ~BIT(me)
+	:: else
+	fi;
 	assert(!got || !w_reserved);	/* a reserved lock is handed over */
 	if
 	:: got && want == EX -> w_ex = 1; now_held(EX)
@@ -177,7 +229,13 @@ inline try()
 /* LWLockAttemptLock() */
 inline attempt()
 {
-	d_step { try() }
+	d_step {
+		try();
+		if
+		:: !got && IN_QUEUE(me) -> WILL_SLEEP
+		:: else
+		fi
+	}
 }
 
 #include "queue.pml"
@@ -190,6 +248,11 @@ inline queue_self(as)
 {
 	d_step { push(as) }
 	LINK_AFTER_PUSH;
+#ifndef MUTANT_LINK_AT_RELEASE
+	link_waiters();
+	cur = 0;
+#endif
+	assert(!IN_QUEUE(me) || prev[me] != UNKNOWN);	/* a release need not */
 	unlock_list()
 }
 
@@ -229,16 +292,17 @@ inline dequeue_self()
 	:: waiting[me] == WAITING ->
 		link_waiters();
 		cur = 0;
-		GRAIN { unlink(me); forget(me) }
+		GRAIN { unlink(me, false); forget(me) }
+	:: else -> how = WOKEN
+	fi;
 #ifndef MUTANT_DEQUEUE_UNLOCKED
-		unlock_list();
+	unlock_list();
 #endif
-		waiting[me] = NOT_WAITING
+	if
+	:: how != WOKEN -> waiting[me] = NOT_WAITING
 	:: else ->
-#ifndef MUTANT_DEQUEUE_UNLOCKED
-		unlock_list();
-#endif
-		d_step { w_release_ok = 1; CHECK_WORD }
+		how = 0;
+		d_step { w_release_ok = 1; g_retriers = g_retriers & ~BIT(me); CHECK_WORD }
 		sleep();
 		post_again()
 	fi
@@ -250,10 +314,12 @@ inline choose()
 {
 	if
 	:: op != 0
-	:: op == 0 && (MIX & ACQUIRE_EX) -> op = ACQUIRE_EX; want = EX; wait_as = EX
-	:: op == 0 && (MIX & ACQUIRE_SH) -> op = ACQUIRE_SH; want = SH; wait_as = SH
-	:: op == 0 && (MIX & ACQUIRE_OR_WAIT) -> op = ACQUIRE_OR_WAIT; want = EX; wait_as = WUF
-	:: op == 0 && (MIX & UPDATE_VAR) -> op = UPDATE_VAR; want = EX; wait_as = EX
+	:: op == 0 && MAY_BEGIN && (role & ACQUIRE_EX) -> op = ACQUIRE_EX; want = EX; wait_as = EX; BEGIN
+	:: op == 0 && MAY_BEGIN && (role & ACQUIRE_SH) -> op = ACQUIRE_SH; want = SH; wait_as = SH; BEGIN
+	:: op == 0 && MAY_BEGIN && (role & ACQUIRE_OR_WAIT) -> op = ACQUIRE_OR_WAIT; want = EX; wait_as = WUF; BEGIN
+	:: op == 0 && MAY_BEGIN && (role & UPDATE_VAR) -> op = UPDATE_VAR; want = EX; wait_as = EX; BEGIN
+	:: op == 0 && MAY_BEGIN && (role & CONDITIONAL) && FREE && !RESERVED_IN_ATTEMPT ->
+		op = CONDITIONAL; want = EX; BEGIN
 	fi
 }
 
@@ -273,16 +339,17 @@ inline acquire()
 			choose();
 			if
 			:: d_step { TO_BE_HAD; try(); got = 0; held = 1 } break
-			:: lock_list(); how = CORE
+			:: (WAYS & CORE) && op != CONDITIONAL -> lock_list(); how = CORE
 #ifdef MUTANT_NO_PROOF
 			:: d_step { !TO_BE_HAD; how = LOCKLESS }
 #else
-			:: d_step { !(woken && want == EX) && !TO_BE_HAD; push(wait_as); how = LOCKLESS }
-			:: d_step { woken && want == EX && !TO_BE_HAD; push(want | FRONT); how = LOCKLESS }
+			:: d_step { (WAYS & LOCKLESS) && !(woken && want == EX) && !TO_BE_HAD; push(wait_as); WILL_SLEEP; how = LOCKLESS }
+			:: d_step { (WAYS & LOCKLESS) && woken && want == EX && !TO_BE_HAD; push(want | FRONT); WILL_SLEEP; how = LOCKLESS }
 			:: d_step {
-					woken && !TO_BE_HAD;
+					(WAYS & LOCKLESS) && woken && !TO_BE_HAD;
 					w_reserved = (w_reserved || w_ex);
 					push(want | FRONT);
+					WILL_SLEEP;
 					how = LOCKLESS
 				}
 #endif
@@ -329,6 +396,10 @@ inline acquire()
 				:: got && want == SH -> g_granted_sh--; now_held(SH)
 				:: else
 				fi;
+				if
+				:: got -> g_retriers = g_retriers & ~BIT(me)
+				:: else
+				fi;
 				CHECK_WORD
 			}
 			if
@@ -347,7 +418,16 @@ inline look_at_var()
 {
 	d_step { got = !w_ex }
 	if
-	:: !got -> d_step { got = var + 1 != g_old[me] }
+	:: !got -> d_step {
+			got = var + 1 != g_old[me];
+			if
+			:: !got && IN_QUEUE(me) ->
+				g_asleep = g_asleep | BIT(me);
+				g_var_asleep = g_var_asleep | BIT(me);
+				CHECK_WORD
+			:: else
+			fi
+		}
 	:: else
 	fi
 }
@@ -355,7 +435,7 @@ inline look_at_var()
 /* LWLockWaitForVar() */
 inline wait_for_var()
 {
-	g_old[me] = var + 1;
+	d_step { MAY_BEGIN; BEGIN; g_old[me] = var + 1 }
 	do
 	:: look_at_var();
 		if
@@ -364,27 +444,19 @@ inline wait_for_var()
 		fi;
 		if
 		:: lock_list(); queue_self(WUF)
-		:: d_step {				/* pgsweep_lwlock_queue_for_var() */
-				if
-				:: w_ex -> push(WUF)
-				:: else -> got = 1
-				fi
-			}
-			LINK_AFTER_PUSH
-		fi;
-		if
-		:: !got ->
-			d_step { w_release_ok = 1; CHECK_WORD }
-#ifndef MUTANT_NO_LOOK_AT_VAR
-			look_at_var();
-			if
-			:: got -> got = 0; dequeue_self(); break
-			:: else
-			fi;
+#ifdef MUTANT_VAR_UNLOCKED
+		:: d_step { w_ex -> push(WUF) }
 #endif
-			sleep()
-		:: else -> got = 0
-		fi
+		fi;
+		d_step { w_release_ok = 1; CHECK_WORD }
+#ifndef MUTANT_NO_LOOK_AT_VAR
+		look_at_var();
+		if
+		:: got -> got = 0; dequeue_self(); break
+		:: else
+		fi;
+#endif
+		sleep()
 	od;
 	got = 0;
 	g_old[me] = 0;
@@ -392,7 +464,9 @@ inline wait_for_var()
 }
 
 #define SEES_NEW(p)				(g_old[p] == 0 || g_old[p] == var + 1)
-#if N == 4
+#if N == 5
+#define NONE_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3) && SEES_NEW(4) && SEES_NEW(5))
+#elif N == 4
 #define NONE_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3) && SEES_NEW(4))
 #else
 #define NONE_WAITS_FOR_OLD	(SEES_NEW(1) && SEES_NEW(2) && SEES_NEW(3))
@@ -409,7 +483,7 @@ inline update_var()
 			cur != 0 && cur != NEWEST;
 			if
 			:: mode[cur] != WUF -> newer = 0
-			:: else -> newer = prev[cur]; take_out()
+			:: else -> newer = prev[cur]; take_out(false)
 			fi;
 			cur = newer;
 			newer = 0
@@ -421,17 +495,20 @@ inline update_var()
 	wake_up()
 }
 
-proctype Process(byte me)
+proctype Process(byte me; short role)
 {
-	byte op, left = OPS, want, wait_as, how, cur, newer, other, side, place, head, tail, first, extra;
-	bool got, held, woken, wk, tell_only, grant;
+	byte op, left = TIMES(role), want, wait_as, how, cur, newer, other, side, place, head, tail, first, rounds, extra;
+	bool got, held, woken, again, tell_only, grant;
 
 	do
 	:: left > 0 ->
 		if
-		:: MIX & WAIT_FOR_VAR -> wait_for_var()
-		:: MIX != WAIT_FOR_VAR -> acquire()
+#if ROLES & WAIT_FOR_VAR
+		:: role & WAIT_FOR_VAR -> wait_for_var()
+#endif
+		:: OPERATIONS(role) != WAIT_FOR_VAR -> acquire()
 		fi;
+#if ROLES & UPDATE_VAR
 		if
 		:: held && op == UPDATE_VAR ->
 			update_var();
@@ -439,6 +516,7 @@ proctype Process(byte me)
 			NONE_WAITS_FOR_OLD
 		:: else
 		fi;
+#endif
 		if
 		:: held -> release()
 		:: else -> d_step { DONE }
@@ -482,10 +560,16 @@ active proctype Stray()
 init
 {
 	atomic {
-		byte p = 1;
-		do
-		:: p <= N -> run Process(p); p++
-		:: else -> break
-		od
+		run Process(1, R1);
+		run Process(2, R2);
+		run Process(3, R3)
+#if N >= 4
+		;
+		run Process(4, R4)
+#endif
+#if N >= 5
+		;
+		run Process(5, R5)
+#endif
 	}
 }

@@ -26,8 +26,10 @@
 #endif
 #if defined(MUTANT_WAKER_LOOKS_ONCE)
 #define LOOKS_AGAIN				false
+#elif defined(MUTANT_WAKER_LOOKS_TWICE)
+#define LOOKS_AGAIN				(rounds == 0)
 #elif defined(MUTANT_WAKER_TELLS_NONE_LATE)
-#define LOOKS_AGAIN				!wk
+#define LOOKS_AGAIN				(first == 0)
 #else
 #define LOOKS_AGAIN				true
 #endif
@@ -50,4 +52,14 @@
 #define SET_RELEASE_OK			skip
 #else
 #define SET_RELEASE_OK			w_release_ok = 1
+#endif
+#ifdef MUTANT_AGAIN_WITH_RELEASE_OK
+#define CLEARS_RELEASE_OK		!again
+#else
+#define CLEARS_RELEASE_OK		true
+#endif
+#ifdef MUTANT_LATER_KEEP_LINK
+#define LOOKS_AT_LATER			false
+#else
+#define LOOKS_AT_LATER			true
 #endif

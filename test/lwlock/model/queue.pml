@@ -41,33 +41,41 @@ inline push(as)
 #define LINK_AFTER_PUSH		skip
 #endif
 
+/*
+ * LWLockWithoutNewest() and the compare-and-swap after it: remove the newest
+ * waiter p, before which there is "older"; part of a step
+ */
+inline without_newest(p, older)
+{
+	if
+	:: w_newest == p || UNLINK_BLINDLY -> w_newest = older
+	:: else ->
+		other = w_newest;
+		do
+		:: other != older && LOOKS_AT_LATER ->
+			if
+			:: next[other] == p -> next[other] = older
+			:: else
+			fi;
+			other = next[other]
+		:: else -> break
+		od;
+		other = 0
+	fi
+}
+
 /* LWLockUnlinkWaiter(); part of a GRAIN */
-inline unlink(p)
+inline unlink(p, defer)
 {
 	MINE(p);
 	assert(prev[p] != UNKNOWN && prev[p] != 0);
 	if
-	:: prev[p] == NEWEST ->
-		WORD {
-			other = w_newest;
-			if
-			:: other == p || UNLINK_BLINDLY ->
-				w_newest = next[p];
-				other = 0
-			:: else
-			fi;
-			CHECK_WORD
-		}
-		if
-		:: other != 0 ->
-			do
-			:: next[other] != p -> other = next[other]; assert(other != 0)
-			:: else -> break
-			od;
-			next[other] = next[p];
-			other = 0
-		:: else
-		fi;
+	:: prev[p] == NEWEST && defer ->
+		taken_newest = p;
+		taken_older = next[p];
+		side = NEWEST
+	:: prev[p] == NEWEST && !defer ->
+		WORD { without_newest(p, next[p]); CHECK_WORD }
 		side = NEWEST
 	:: else ->
 		side = prev[p];
@@ -88,10 +96,14 @@ inline forget(p)
 	WORD {
 		g_queued = g_queued & ~BIT(p);
 		g_linked = g_linked & ~BIT(p);
-		g_told = g_told & ~BIT(p);
+		g_asleep = g_asleep & ~BIT(p);
+		g_var_asleep = g_var_asleep & ~BIT(p);
 		i = 1;
 		do
-		:: i <= N -> g_before[i] = g_before[i] & ~BIT(p); i++
+		:: i <= N ->
+			g_before[i] = g_before[i] & ~BIT(p);
+			g_told[i] = g_told[i] & ~BIT(p);
+			i++
 		:: else -> break
 		od;
 		g_before[p] = 0;
@@ -113,7 +125,7 @@ inline move_to_front(p)
 	fi;
 	if
 	:: place != p ->
-		unlink(p);
+		unlink(p, false);
 		MINE(place);
 		next[p] = next[place];
 		prev[p] = place;
