@@ -56,11 +56,11 @@ sub search
 # ---- no forbidden outcome ----
 
 my %patterns = (
-	push_link => 5e5,
-	grant_wake => 1e5,
-	update_var => 1e6,
-	release_clear_var => 1e6,
-	reuse => 2e5);
+	push_link => 1e5,
+	grant_wake => 5e4,
+	update_var => 1e5,
+	release_clear_var => 1e5,
+	reuse => 5e4);
 
 foreach my $pattern (sort keys %patterns)
 {
