@@ -81,7 +81,7 @@ static SIM_COMMON int64 acquired;
 static SIM_COMMON int64 transactions;
 static SIM_COMMON int64 conditional_failed;
 static SIM_COMMON int64 group_members;
-static SIM_COMMON SimTime cpu_time;	/* of all, within what is measured */
+static SIM_COMMON SimTime cpu_time; /* of all, within what is measured */
 static SIM_COMMON SimTime began;
 static SIM_COMMON SimTime ended;
 
