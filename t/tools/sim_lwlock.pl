@@ -75,7 +75,9 @@ for my $policy (qw(unpatched none stock lockless lockless_spin v2))
 		my @shares = map { result($output, "$mode.share$_") // -1 } 0 .. 2;
 
 		cmp_ok(abs($shares[0] + $shares[1] + $shares[2] - 1), '<', 1e-6, "$policy: shares of $mode are all of them");
-		cmp_ok(1 - $shares[0], '>', 0, "$policy: some sleep, $mode");
+		# a reader that tries may always find the lock free of writers
+		cmp_ok(1 - $shares[0], '>', 0, "$policy: some sleep, $mode")
+		  unless $policy eq 'lockless_spin' && $mode eq 'shared';
 	}
 	# A process that sleeps at the end has not slept for long: no wakeup was lost.
 	# (v2 wakes the newest first: its oldest may wait for ever.)
