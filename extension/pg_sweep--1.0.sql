@@ -355,11 +355,8 @@ CREATE FUNCTION pg_sweep_get_ring(
     OUT writes int8,
     OUT wal_flushes int8,
     OUT skipped_clean int8,
-    OUT skipped_pinned int8,
-    OUT skipped_used int8,
+    OUT skipped_in_use int8,
     OUT skipped_wal int8,
-    OUT skipped_locked int8,
-    OUT skipped_io int8,
     OUT total_time float8)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_ring'
@@ -376,11 +373,8 @@ COMMENT ON COLUMN pg_sweep_ring.eager IS 'other blocks of the ring written in la
 COMMENT ON COLUMN pg_sweep_ring.writes IS 'calls that wrote victims and others, one or more neighbouring blocks each';
 COMMENT ON COLUMN pg_sweep_ring.wal_flushes IS 'victims for which WAL was flushed first; the others need none';
 COMMENT ON COLUMN pg_sweep_ring.skipped_clean IS 'buffers passed over: nothing to write';
-COMMENT ON COLUMN pg_sweep_ring.skipped_pinned IS 'buffers passed over: pinned by another process';
-COMMENT ON COLUMN pg_sweep_ring.skipped_used IS 'buffers passed over: usage count above 1, so used outside the ring';
+COMMENT ON COLUMN pg_sweep_ring.skipped_in_use IS 'buffers passed over: used by other processes (pinned, content locked, I/O in progress, usage count above 1)';
 COMMENT ON COLUMN pg_sweep_ring.skipped_wal IS 'buffers passed over: WAL would have to be flushed; 64 of them without a write between end the lap';
-COMMENT ON COLUMN pg_sweep_ring.skipped_locked IS 'buffers passed over: content locked';
-COMMENT ON COLUMN pg_sweep_ring.skipped_io IS 'buffers passed over: I/O by another process in progress, just over, or failed before';
 COMMENT ON COLUMN pg_sweep_ring.total_time IS 'total time of all laps, including WAL flushes for victims and writes, in milliseconds';
 
 --

@@ -79,14 +79,13 @@ worth_writing(uint32 buf_state)
 {
 	if ((buf_state & (BM_VALID | BM_DIRTY)) != (BM_VALID | BM_DIRTY))
 		return PGSWEEP_RING_CLEAN;
-	if (BUF_STATE_GET_REFCOUNT(buf_state) != 0)
-		return PGSWEEP_RING_PINNED;
-	if (BUF_STATE_GET_USAGECOUNT(buf_state) > PGSWEEP_RING_MAX_USAGE)
-		return PGSWEEP_RING_USED;
+	if (BUF_STATE_GET_REFCOUNT(buf_state) != 0 ||
+		BUF_STATE_GET_USAGECOUNT(buf_state) > PGSWEEP_RING_MAX_USAGE)
+		return PGSWEEP_RING_IN_USE;
 
 	/* leave it to core, which reports the error */
 	if (buf_state & BM_IO_ERROR)
-		return PGSWEEP_RING_IO;
+		return PGSWEEP_RING_IN_USE;
 	return PGSWEEP_RING_EAGER;
 }
 
@@ -103,7 +102,7 @@ begin_other(BufferDesc *buf)
 	if ((buf_state & BM_PERMANENT) && XLogNeedsFlush(lsn))
 		return PGSWEEP_RING_NEEDS_WAL;
 	if (!StartBufferIO(buf, false, true))
-		return PGSWEEP_RING_IO;
+		return PGSWEEP_RING_IN_USE;
 
 	/*
 	 * Before that, another process may have written it, and set a hint bit
@@ -146,7 +145,7 @@ try_buffer(PgSweepRingRun *run, BufferDesc *buf)
 		pgsweep_ring_run_write(run);
 
 	if (!LWLockConditionalAcquire(content_lock, LW_SHARED))
-		result = PGSWEEP_RING_LOCKED;
+		result = PGSWEEP_RING_IN_USE;
 	else
 	{
 		result = begin_other(buf);

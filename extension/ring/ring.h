@@ -74,12 +74,10 @@ typedef enum PgSweepRingCount
 	PGSWEEP_RING_WRITES,		/* write calls for both */
 	PGSWEEP_RING_WAL_FLUSHES,	/* victims that needed a WAL flush */
 	PGSWEEP_RING_CLEAN,			/* skipped: nothing to write */
-	PGSWEEP_RING_PINNED,		/* skipped: pinned by another process */
-	PGSWEEP_RING_USED,			/* skipped: PGSWEEP_RING_MAX_USAGE */
-	PGSWEEP_RING_NEEDS_WAL,		/* skipped: needs a WAL flush */
-	PGSWEEP_RING_LOCKED,		/* skipped: content lock not free */
-	PGSWEEP_RING_IO,			/* skipped: I/O in progress, just over, or
+	PGSWEEP_RING_IN_USE,		/* skipped: pinned, locked or used by others,
+								 * or their I/O in progress, just over, or
 								 * failed before */
+	PGSWEEP_RING_NEEDS_WAL,		/* skipped: needs a WAL flush */
 	PGSWEEP_RING_NANOSECONDS,	/* time in laps, including victims */
 } PgSweepRingCount;
 

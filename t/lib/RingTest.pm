@@ -55,8 +55,8 @@ our @EXPORT = qw(
 
 # All counters but the time
 our @ring_columns = qw(
-  laps victims eager writes wal_flushes skipped_clean skipped_pinned
-  skipped_used skipped_wal skipped_locked skipped_io
+  laps victims eager writes wal_flushes skipped_clean skipped_in_use
+  skipped_wal
 );
 
 # Whether the server has the patch

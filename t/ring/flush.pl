@@ -112,7 +112,7 @@ sub check_counts
 	cmp_ok($delta->{writes}, '<=', $blocks / 8, "$title: in few calls ($delta->{writes})");
 	cmp_ok($delta->{writes}, '>=', $blocks / 16, "$title: of at most 16 blocks");
 	cmp_ok($delta->{wal_flushes}, '<=', $delta->{victims}, "$title: WAL is flushed for victims only ($delta->{wal_flushes})");
-	is($delta->{skipped_locked} + $delta->{skipped_io} + $delta->{skipped_used},
+	is($delta->{skipped_in_use},
 		0, "$title: no other process is active");
 	is_deeply($delta->{stat_io}, [ $delta->{writes}, $blocks ], "$title: pg_stat_io has the same calls and blocks");
 	return;
@@ -127,8 +127,8 @@ SELECT string_agg(attname || ' ' || format_type(atttypid, NULL), ', ' ORDER BY a
 	'ring text, ' . join(', ', map { "$_ bigint" } @ring_columns) . ', total_time double precision',
 	'columns of the view');
 is(sql(q{
-SELECT ring, laps + victims + eager + writes + wal_flushes + skipped_clean + skipped_pinned + skipped_used
-             + skipped_wal + skipped_locked + skipped_io, total_time
+SELECT ring, laps + victims + eager + writes + wal_flushes + skipped_clean + skipped_in_use
+             + skipped_wal, total_time
   FROM pg_sweep_ring ORDER BY ring}),
 	"bulkwrite|0|0\nvacuum|0|0",
 	'one row per kind of ring, all zero');
@@ -172,7 +172,7 @@ is(contents('loaded'), 8 * $rows . '|' . 8 * $sum . "|$rows|t", 'all rows are th
 
 my $reset = sql('SELECT stats_reset FROM pg_sweep_status');
 sql('SELECT pg_sweep_reset_stats()');
-is(sql('SELECT sum(laps + victims + eager + writes + skipped_clean + skipped_pinned + wal_flushes), sum(total_time) FROM pg_sweep_ring'),
+is(sql('SELECT sum(laps + victims + eager + writes + skipped_clean + skipped_in_use + wal_flushes), sum(total_time) FROM pg_sweep_ring'),
 	'0|0', 'a reset sets all to zero');
 isnt(sql('SELECT stats_reset FROM pg_sweep_status'), $reset, 'and pg_sweep_status says when');
 is_deeply([ map { $_ > 0 } @{ counted('bulkwrite', $copy) }{ 'laps', 'eager', 'writes' } ],

@@ -124,7 +124,7 @@ check_stop('no other process', place => 'write', how => 'logged',
 #
 check_stop('pinned by then', place => 'pin', how => 'logged',
 	meanwhile => sub { hold('pin') }, afterwards => \&let_go,
-	counts => 'victims 1, eager 2, writes 3, skipped_pinned 1',
+	counts => 'victims 1, eager 2, writes 3, skipped_in_use 1',
 	written => [ 0, 20, 30 ], dirty => [10]);
 
 check_stop('written by then', place => 'pin', how => 'logged',
@@ -134,7 +134,7 @@ check_stop('written by then', place => 'pin', how => 'logged',
 
 check_stop('used by then', place => 'pin', how => 'logged',
 	meanwhile => sub { sql(q{SELECT test_ring_touch('t', '{10}', 3)}) },
-	counts => 'victims 1, eager 2, writes 3, skipped_used 1',
+	counts => 'victims 1, eager 2, writes 3, skipped_in_use 1',
 	written => [ 0, 20, 30 ], dirty => [10]);
 
 check_stop('changed by then', place => 'pin', how => 'logged', meanwhile => \&change,
@@ -170,7 +170,7 @@ is(substr((read_blocks(relation_file($node, 't'), 10, 1))[0], 24, 4), pack('L', 
 
 check_stop('pinned, locked by then', place => 'lock', how => 'logged',
 	meanwhile => sub { hold('exclusive') }, afterwards => \&let_go,
-	counts => 'victims 1, eager 2, writes 3, skipped_locked 1',
+	counts => 'victims 1, eager 2, writes 3, skipped_in_use 1',
 	written => [ 0, 20, 30 ], dirty => [10]);
 
 check_stop('pinned, locked shared by then', place => 'lock', how => 'logged',
@@ -180,7 +180,7 @@ check_stop('pinned, locked shared by then', place => 'lock', how => 'logged',
 
 check_stop('pinned, written by then', place => 'lock', how => 'logged',
 	meanwhile => sub { sql(q{SELECT test_ring_write_out('t', 10)}) },
-	counts => 'victims 1, eager 2, writes 3, skipped_io 1',
+	counts => 'victims 1, eager 2, writes 3, skipped_in_use 1',
 	written => \@blocks, dirty => []);
 
 #
@@ -188,12 +188,12 @@ check_stop('pinned, written by then', place => 'lock', how => 'logged',
 #
 check_stop('locked, written by then', place => 'io', how => 'logged',
 	meanwhile => sub { sql(q{SELECT test_ring_write_out('t', 10)}) },
-	counts => 'victims 1, eager 2, writes 3, skipped_io 1',
+	counts => 'victims 1, eager 2, writes 3, skipped_in_use 1',
 	written => \@blocks, dirty => []);
 
 check_stop('locked, being written by then', place => 'io', how => 'logged',
 	meanwhile => sub { hold('io unpinned') }, afterwards => \&let_go,
-	counts => 'victims 1, eager 2, writes 3, skipped_io 1',
+	counts => 'victims 1, eager 2, writes 3, skipped_in_use 1',
 	written => [ 0, 20, 30 ], dirty => [10]);
 
 # The hint comes to a clean page, which thereby gets an LSN, too

@@ -143,11 +143,8 @@ test_ring_last_lap(PG_FUNCTION_ARGS)
 		[PGSWEEP_RING_WRITES] = "writes",
 		[PGSWEEP_RING_WAL_FLUSHES] = "wal_flushes",
 		[PGSWEEP_RING_CLEAN] = "skipped_clean",
-		[PGSWEEP_RING_PINNED] = "skipped_pinned",
-		[PGSWEEP_RING_USED] = "skipped_used",
+		[PGSWEEP_RING_IN_USE] = "skipped_in_use",
 		[PGSWEEP_RING_NEEDS_WAL] = "skipped_wal",
-		[PGSWEEP_RING_LOCKED] = "skipped_locked",
-		[PGSWEEP_RING_IO] = "skipped_io",
 	};
 	StringInfoData text;
 
