@@ -59,7 +59,8 @@ class Counters:
                   f" FROM pg_stat_database{where}) d")
         if server.has_sweep:
             source += (", (SELECT sum(allocations)::int8 AS allocations,"
-                       " sum(shared_atomics)::int8 AS atomics"
+                       " sum(coalesce(leases, looked_at + allocations))::int8"
+                       " AS atomics"
                        f" FROM {session.sweep}pg_sweep_strategies) s")
             source += (", (SELECT stats_reset::text AS reset"
                        f" FROM {session.sweep}pg_sweep_status) r")

@@ -29,6 +29,7 @@
 
 /* ELF only, like every platform that PostgreSQL has NUMA support on */
 #pragma weak sweep_hooks_api
+#pragma weak ActivateBufferReplacement
 #pragma weak GetAccessStrategyRing
 #pragma weak GetBufferReplacement
 #pragma weak LWLockWait

@@ -90,10 +90,10 @@ COMMENT ON COLUMN pg_sweep_status.set_by_role IS 'role that called pg_sweep_set_
 COMMENT ON COLUMN pg_sweep_status.batch_size IS 'buffers of a full lease now';
 COMMENT ON COLUMN pg_sweep_status.batch_size_configured IS 'pg_sweep.batch_size as last applied; 0 = automatic';
 COMMENT ON COLUMN pg_sweep_status.buffers IS 'buffers in the pool';
-COMMENT ON COLUMN pg_sweep_status.backends IS 'processes that have allocated a buffer and not exited';
+COMMENT ON COLUMN pg_sweep_status.backends IS 'processes that have had a lease and not exited';
 COMMENT ON COLUMN pg_sweep_status.lease_limit IS 'largest number of buffers that all leases together may cover';
-COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active strategy''s hand';
-COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes of that hand since the server started';
+COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active strategy''s hand; NULL under partitioned, which has several';
+COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes over the pool since the server started';
 COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategy partitioned; see pg_sweep_partitions';
 COMMENT ON COLUMN pg_sweep_status.partitions_configured IS 'pg_sweep.partitions; 0 = automatic';
 COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this server may use';
@@ -123,8 +123,7 @@ CREATE FUNCTION pg_sweep_get_strategies(
     OUT lost_races int8,
     OUT leases int8,
     OUT leases_expired int8,
-    OUT buffers_expired int8,
-    OUT shared_atomics int8)
+    OUT buffers_expired int8)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_strategies'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
@@ -135,8 +134,8 @@ CREATE VIEW pg_sweep_strategies AS
 COMMENT ON VIEW pg_sweep_strategies IS 'one row per strategy, summed over all processes since stats_reset';
 COMMENT ON COLUMN pg_sweep_strategies.active_time IS 'how long it was active';
 COMMENT ON COLUMN pg_sweep_strategies.switches IS 'times that it was made active';
-COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) at its hand';
-COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hand since the server started';
+COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) at its hand; NULL for partitioned, which has several';
+COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hands over the pool since the server started';
 COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims requested, without buffers that a ring reused';
 COMMENT ON COLUMN pg_sweep_strategies.failed IS 'of allocations, those that raised "no unpinned buffers available"';
 COMMENT ON COLUMN pg_sweep_strategies.evictions IS 'of allocations, those whose buffer held a page; the others were empty';
@@ -147,7 +146,6 @@ COMMENT ON COLUMN pg_sweep_strategies.lost_races IS 'buffers examined that anoth
 COMMENT ON COLUMN pg_sweep_strategies.leases IS 'leases taken';
 COMMENT ON COLUMN pg_sweep_strategies.leases_expired IS 'leases dropped or cut: after a switch, a lap, more backends, an exit';
 COMMENT ON COLUMN pg_sweep_strategies.buffers_expired IS 'buffers in the dropped parts of leases';
-COMMENT ON COLUMN pg_sweep_strategies.shared_atomics IS 'atomic read-modify-writes of cache lines that all allocations share (hand, allocation counter), without buffer headers and spinlocks';
 
 CREATE FUNCTION pg_sweep_get_backends(
     OUT pid int4,
@@ -173,10 +171,10 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_backends AS
     SELECT * FROM pg_sweep_get_backends();
 
-COMMENT ON VIEW pg_sweep_backends IS 'one row per process that has allocated a buffer: its counters since it started or since stats_reset; under stock, only allocations counts';
-COMMENT ON COLUMN pg_sweep_backends.strategy IS 'strategy of its last allocation';
+COMMENT ON VIEW pg_sweep_backends IS 'one row per process that has had a lease: its counters since it started or since stats_reset; allocations by stock are not among them';
+COMMENT ON COLUMN pg_sweep_backends.strategy IS 'strategy of its last lease';
 COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers left of its lease';
-COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node of its home partition; NULL unless the strategy is partitioned';
+COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node of its home partition; NULL unless the lease was by partitioned';
 COMMENT ON COLUMN pg_sweep_backends.home IS 'its home partition when it took its last lease';
 
 CREATE FUNCTION pg_sweep_get_partitions(
@@ -200,7 +198,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_partitions AS
     SELECT * FROM pg_sweep_get_partitions();
 
-COMMENT ON VIEW pg_sweep_partitions IS 'one row per partition of strategy partitioned: its place, and its counters since stats_reset';
+COMMENT ON VIEW pg_sweep_partitions IS 'one row per partition of strategy partitioned: its place, and its counters since stats_reset, by leases that have ended';
 COMMENT ON COLUMN pg_sweep_partitions.partition IS 'number of the partition, from 0';
 COMMENT ON COLUMN pg_sweep_partitions.node IS 'NUMA node that it belongs to';
 COMMENT ON COLUMN pg_sweep_partitions.first_buffer IS 'number of its first buffer, from 0';
@@ -213,7 +211,7 @@ COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes with another home';
 COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, those for processes on the partition''s node';
 COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
-COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays at the rate of about the last minute; NULL if strategy partitioned evicts nothing';
+COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays: num_buffers divided by evictions per second while partitioned was active since stats_reset; NULL without evictions';
 
 CREATE FUNCTION pg_sweep_get_nodes(
     OUT node int4,
@@ -340,7 +338,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_pins AS
     SELECT * FROM pg_sweep_get_pins();
 
-COMMENT ON VIEW pg_sweep_pins IS 'one row per process that is connected to a database or has allocated a buffer: its pinned shared buffers at this moment; empty if the server lacks the core patch pins-private-refcount';
+COMMENT ON VIEW pg_sweep_pins IS 'one row per process that is connected to a database or has had a lease: its pinned shared buffers at this moment; empty if the server lacks the core patch pins-private-refcount';
 COMMENT ON COLUMN pg_sweep_pins.pid IS 'process ID';
 COMMENT ON COLUMN pg_sweep_pins.backend_type IS 'kind of process, as in pg_stat_activity';
 COMMENT ON COLUMN pg_sweep_pins.buffers_pinned IS 'different buffers that it has pinned now; one pinned twice counts once';

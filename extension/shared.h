@@ -22,7 +22,8 @@
 
 /*
  * Slot i belongs to the process with ProcNumber i, in each feature that has
- * slots.  A process takes its slot at its first allocation of a buffer.
+ * slots.  A process takes its slot at its first allocation of a buffer, but not
+ * while core allocates (strategy "stock").
  */
 typedef struct PgSweepShared
 {

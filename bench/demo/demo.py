@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.demo.stage import NotHere, Stage
-from bench.lib import cluster, paths, pgbench, report, runner, stats
+from bench.lib import (cluster, paths, pgbench, report, runner, sides,
+                       stats)
 from bench.lib.load import Load
 from bench.lib.paths import BenchError
 from bench.lib.session import quote
@@ -249,7 +250,7 @@ class Bench(runner.Program):
         """(time, allocations, shared atomics, blocks hit, blocks read)"""
         active, *values = self.admin.row(
             "SELECT s.active, extract(epoch FROM clock_timestamp()),"
-            " s.allocations, s.shared_atomics, d.blks_hit, d.blks_read"
+            f" s.allocations, {sides.ATOMICS}, d.blks_hit, d.blks_read"
             " FROM pg_sweep_strategies s, pg_stat_database d"
             f" WHERE s.strategy = {quote(strategy)}"
             " AND d.datname = current_database()")

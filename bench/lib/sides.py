@@ -194,13 +194,18 @@ def verify(side, session, version, *others, capped=False):
             must("pg_sweep_status.batch_size", size, str(side.batch_size))
 
 
+# Read-modify-writes of lines that all backends share: one per lease, or of
+# core one per allocation and one per buffer that its hand passes.
+ATOMICS = "coalesce(leases, looked_at + allocations)"
+
+
 def counters(side, session):
     """(allocations, shared atomics) of the side's strategy since the reset;
     None where the server cannot say."""
     if side.strategy is None:
         return None
     allocations, atomics = session.row(
-        "SELECT allocations, shared_atomics FROM pg_sweep_strategies"
+        f"SELECT allocations, {ATOMICS} FROM pg_sweep_strategies"
         f" WHERE strategy = {quote(side.strategy)}")
     if allocations == "" or atomics == "":
         return None

@@ -189,7 +189,7 @@ class Bench(runner.Bench):
         yield ("Victims allocated in a loop inside the server; shared_buffers ="
                f" {self.args.shared_buffers}, {self.args.ms} ms per sample")
         yield ("shared atomics: read-modify-writes on lines that all backends"
-               " share, as pg_sweep_strategies counts them")
+               " share: leases, or stock's allocations and looks")
         admin = self.clusters[sides.SWEEP].admin
         sides.activate(sides.batched(0), admin)
         yield ("batched auto: batch_size "

@@ -17,9 +17,7 @@ typedef struct PgSweepStrategyStats
 {
 	PgSweepCounters counters;	/* "stock": allocations only */
 	uint64		looked_at;
-	uint64		shared_atomics; /* atomic read-modify-writes of lines that
-								 * every allocation may write */
-	int			hand;			/* buffer id, not since the reset */
+	int			hand;			/* buffer id, not since the reset; -1 = none */
 	uint64		passes;			/* since the server started */
 	uint64		switches;
 	int64		active_usec;
@@ -27,8 +25,7 @@ typedef struct PgSweepStrategyStats
 
 extern void pgsweep_add_counters(PgSweepCounters *totals,
 								 const PgSweepCounters *counters, int sign);
-extern void pgsweep_strategy_stats(PgSweepStrategyId id, const PgSweepCounters *totals,
-								   PgSweepStrategyStats *stats);
+extern void pgsweep_get_strategy_stats(PgSweepStrategyStats *stats);
 
 #pragma GCC visibility pop
 

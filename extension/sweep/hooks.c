@@ -18,14 +18,6 @@ const PgSweepStrategyRoutine *const pgsweep_strategies[] = {
 	PGSWEEP_STRATEGIES(STRATEGY_ROW)
 };
 
-/*
- * In the background writer, the strategy at the start of this cycle; -1
- * elsewhere.  A switch in the middle of a cycle must not change the answer:
- * core's BgBufferSync() would compare the position of one hand with
- * another's.
- */
-static int	cycle_strategy = -1;
-
 /* Set while StrategySyncStart() must give core's own answers */
 static bool ask_core_only = false;
 
@@ -55,12 +47,8 @@ pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 
 	active = pgsweep_read_u64(&PgSweepPool->active);
 	id = PGSWEEP_ACTIVE_ID(active);
-	if (id == PGSWEEP_STOCK)
-	{
-		slot->counters[PGSWEEP_STOCK].allocations++;
-		slot->stock_active = active;
-		return NULL;
-	}
+	if (unlikely(id == PGSWEEP_STOCK))
+		return NULL;			/* switched since core looked */
 	return pgsweep_strategies[id]->get_victim(slot, buf_state, active);
 }
 
@@ -71,8 +59,8 @@ pgsweep_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 static pg_noinline BufferDesc *
 attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 {
-	if (!pgsweep_take_slot())
-		return NULL;			/* exiting: core can do it */
+	if (active_strategy() == PGSWEEP_STOCK || !pgsweep_take_slot())
+		return NULL;			/* switched, or exiting: core can do it */
 	return pgsweep_get_victim(strategy, buf_state);
 }
 
@@ -100,34 +88,26 @@ pgsweep_have_free_buffer(bool core_answer)
 }
 
 /*
- * Allocations are added under any strategy: otherwise pg_stat_bgwriter would
- * lose those made before a switch and reported after it.  (Core itself counts
- * those of "stock".)
+ * The background writer wants to know the allocations since its last call.
+ * Those by core are added to a total of their own, which a view may have read
+ * in between (pgsweep_core_counts), so the answer is a difference of totals.
+ * It includes allocations by other strategies, also those of before a switch.
+ *
+ * The position stays core's: core comes here only for its own scan, because
+ * pgsweep_lru_pass() does that of every other strategy.
  */
 static int
 pgsweep_sync_start(int buf_id, uint32 *complete_passes, uint32 *num_buf_alloc)
 {
-	PgSweepStrategyId id;
-	uint64		passes;
+	uint64		total;
 
-	if (ask_core_only)
+	if (num_buf_alloc == NULL || ask_core_only)
 		return buf_id;
 
-	if (num_buf_alloc)
-	{
-		uint64		total = pgsweep_allocations_total();
-
-		*num_buf_alloc += (uint32) (total - PgSweepPool->allocations_reported);
-		PgSweepPool->allocations_reported = total;
-	}
-
-	id = cycle_strategy >= 0 ? (PgSweepStrategyId) cycle_strategy : active_strategy();
-	if (id == PGSWEEP_STOCK)
-		return buf_id;
-
-	pgsweep_strategies[id]->position(&buf_id, &passes);
-	if (complete_passes)
-		*complete_passes = (uint32) passes;
+	pg_atomic_fetch_add_u64(&PgSweepPool->core_allocations, *num_buf_alloc);
+	total = pgsweep_allocations_total();
+	*num_buf_alloc = (uint32) (total - PgSweepPool->allocations_reported);
+	PgSweepPool->allocations_reported = total;
 	return buf_id;
 }
 
@@ -136,6 +116,7 @@ pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
 {
 	static uint64 last_active = 0;
 	uint64		active;
+	const PgSweepStrategyRoutine *strategy;
 	uint32		recent_alloc;
 	bool		fresh;
 	int			wrote = 0;
@@ -143,15 +124,15 @@ pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
 	pgsweep_apply_configuration();
 
 	active = pgsweep_read_u64(&PgSweepPool->active);
-	cycle_strategy = PGSWEEP_ACTIVE_ID(active);
+	strategy = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
 	fresh = (active != last_active);
 	last_active = active;
 
-	if (pgsweep_strategies[cycle_strategy]->cycle)
-		pgsweep_strategies[cycle_strategy]->cycle();
+	if (strategy->cycle)
+		strategy->cycle();
 
-	if (cycle_strategy == PGSWEEP_STOCK)
-		return false;
+	if (strategy->lru_scan == NULL)
+		return false;			/* core's own scan */
 
 	(void) StrategySyncStart(NULL, &recent_alloc);
 	PendingBgWriterStats.buf_alloc += recent_alloc;
@@ -163,9 +144,8 @@ pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
 		return true;
 	}
 
-	*can_hibernate =
-		pgsweep_strategies[cycle_strategy]->lru_scan(wb_context, fresh, recent_alloc,
-													 bgwriter_lru_maxpages, &wrote);
+	*can_hibernate = strategy->lru_scan(wb_context, fresh, recent_alloc,
+										bgwriter_lru_maxpages, &wrote);
 	PendingBgWriterStats.buf_written_clean += wrote;
 	if (wrote >= bgwriter_lru_maxpages)
 		PendingBgWriterStats.maxwritten_clean++;
@@ -181,18 +161,25 @@ const BufferReplacementRoutine pgsweep_replacement_routine = {
 };
 
 /*
- * Ticks of core's own hand since the server started (modulo 2^32 passes).
+ * Core's own hand (ticks since the server started, modulo 2^32 passes), and the
+ * allocations that core has made.  In any process.
+ *
+ * Core can only be asked for the allocations since it was last asked.  They
+ * are added to the total, from which the background writer gets its answer.
  */
-uint64
-pgsweep_core_ticks(void)
+void
+pgsweep_core_counts(uint64 *ticks, uint64 *allocations)
 {
 	uint32		passes;
+	uint32		recent;
 	int			hand;
 
 	/* Nothing in between can raise an error */
 	ask_core_only = true;
-	hand = StrategySyncStart(&passes, NULL);
+	hand = StrategySyncStart(&passes, &recent);
 	ask_core_only = false;
 
-	return (uint64) passes * NBuffers + hand;
+	*ticks = (uint64) passes * NBuffers + hand;
+	*allocations = recent +
+		pg_atomic_fetch_add_u64(&PgSweepPool->core_allocations, recent);
 }

@@ -35,11 +35,10 @@ extern uint32 pgsweep_nth_nearest(uint32 home, uint32 n);
 /* plan.c: the background writer's part in the balance */
 extern void pgsweep_init_plan(void);
 extern void pgsweep_make_plan(void);
-extern double pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now);
 extern uint32 pgsweep_recent_allocations(uint32 partition);
 
 /* strategy_partitioned.c */
-extern void pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations);
+extern void pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress);
 
 #pragma GCC visibility pop
 

@@ -10,17 +10,9 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "numa/topology.h"
 #include "sweep/partitions.h"
 #include "utils/timestamp.h"
-
-/*
- * Evictions per second are averaged over about a minute: long enough for
- * bursts, short enough for a user that watches.
- */
-#define PGSWEEP_EVICTION_SECONDS	60.0
 
 /* Allocations of each partition in this cycle, and since the last plan */
 static uint32 recent_allocations[PGSWEEP_MAX_PARTITIONS];
@@ -46,72 +38,6 @@ pgsweep_init_plan(void)
 		identity(&PgSweepPool->plan.rows[i], i);
 		PgSweepPool->plan.ticks_per_victim[i] = 1;
 	}
-}
-
-/*
- * Update the moving average: exponential in time, because cycles differ in
- * length.  It starts at zero with weight zero; the weight says how much of
- * the average is from samples.
- */
-static void
-sample_rate(PgSweepEvictionRate *rate, uint64 evictions, double seconds)
-{
-	double		part = 1.0 - exp(-seconds / PGSWEEP_EVICTION_SECONDS);
-
-	/* a sum can be short of the one before; see pgsweep_sum_partitions */
-	if (evictions < rate->evictions)
-		evictions = rate->evictions;
-	rate->per_second += part * ((evictions - rate->evictions) / seconds - rate->per_second);
-	rate->weight += part * (1.0 - rate->weight);
-	rate->evictions = evictions;
-}
-
-static double
-seconds_since(TimestampTz then, TimestampTz now)
-{
-	return (now - then) / (double) USECS_PER_SEC;
-}
-
-/*
- * Take a sample of evictions once a second.  Under PgSweep->lock.
- */
-static void
-sample_evictions(const PgSweepPartCounters *totals)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	double		seconds = seconds_since(PgSweepPool->eviction_sample_at, now);
-
-	if (seconds >= 0 && seconds < 1.0)
-		return;
-	if (seconds < 0)
-		seconds = 1.0;			/* the clock was set back */
-	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
-		sample_rate(&PgSweepPool->eviction_rate[i], totals[i].evictions, seconds);
-	PgSweepPool->eviction_sample_at = now;
-}
-
-/*
- * Seconds that an unused page can expect to stay: the time in which as many
- * pages are evicted as the partition has buffers.  NaN without recent
- * evictions. evictions is the present count, which includes those after the
- * last sample.
- *
- * Called by any process, under PgSweep->lock.
- */
-double
-pgsweep_life_expectancy(uint32 partition, uint64 evictions, TimestampTz now)
-{
-	PgSweepEvictionRate rate = PgSweepPool->eviction_rate[partition];
-	double		seconds = seconds_since(PgSweepPool->eviction_sample_at, now);
-
-	if (seconds > 0)
-		sample_rate(&rate, evictions, seconds);
-
-	/* less than one page in ten averaging times counts as none */
-	if (rate.weight <= 0 ||
-		rate.per_second / rate.weight < 0.1 / PGSWEEP_EVICTION_SECONDS)
-		return NAN;
-	return PgSweepPool->parts[partition].num_buffers / (rate.per_second / rate.weight);
 }
 
 /*
@@ -203,10 +129,6 @@ count_recent(PgSweepPartCounters *totals, PgSweepPartCounters *last,
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 	{
-		/* a sum can be short of the one before */
-		totals[i].requests = Max(totals[i].requests, last[i].requests);
-		totals[i].allocations = Max(totals[i].allocations, last[i].allocations);
-
 		requests[i] += totals[i].requests - last[i].requests;
 		sum += requests[i];
 		recent_allocations[i] = (uint32) (totals[i].allocations - last[i].allocations);
@@ -242,7 +164,6 @@ pgsweep_make_plan(void)
 	sum = count_recent(totals, last, requests);
 
 	LWLockAcquire(PgSweep->lock, LW_EXCLUSIVE);
-	sample_evictions(totals);
 	if (balance != PgSweepPool->plan.balanced ||
 		sum >= (uint64) PGSWEEP_BALANCE_MIN_REQUESTS * PgSweepPool->num_partitions)
 	{

@@ -71,7 +71,7 @@ init_pool(void)
 	PgSweepPool->configured = pgsweep_strategy;
 	PgSweepPool->set_by = PGSWEEP_SET_BY_START;
 	PgSweepPool->active_since = GetCurrentTimestamp();
-	PgSweepPool->eviction_sample_at = PgSweepPool->active_since;
+	pg_atomic_init_u64(&PgSweepPool->core_allocations, 0);
 	pgsweep_partition_init(&PgSweepPool->whole, 0, NBuffers);
 	pgsweep_init_partitions();
 	pgsweep_init_plan();
@@ -82,7 +82,10 @@ init_pool(void)
 	pg_atomic_init_u64(&PgSweepPool->active,
 					   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, strategy));
 	if (strategy != PGSWEEP_STOCK)
+	{
+		ActivateBufferReplacement(true);
 		StrategyEmptyFreelist();
+	}
 }
 
 static bool

@@ -15,6 +15,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "sweep/batch.h"
+#include "sweep/counts.h"
 #include "sweep/partitions.h"
 
 PgSweepSlot *pgsweep_my_slot = NULL;
@@ -41,8 +42,6 @@ change_backends(int by, const uint32 *configured)
 
 	SpinLockAcquire(&PgSweepPool->mutex);
 	PgSweepPool->nbackends += by;
-	if (by > 0)
-		PgSweepPool->slots_used = Max(PgSweepPool->slots_used, (uint32) MyProcNumber + 1);
 	if (configured)
 		PgSweepPool->batch_configured = *configured;
 	batch = pgsweep_batch_size_in_force(PgSweepPool->batch_configured, PgSweepPool->nbackends);
@@ -91,9 +90,10 @@ pgsweep_enter_slot(void)
 {
 	PgSweepSlot *slot = &PgSweepPool->slots[MyProcNumber].slot;
 
-	memcpy(slot->base, slot->counters, sizeof(slot->base));
+	memset(&slot->base, 0, sizeof(slot->base));
+	for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
+		pgsweep_add_counters(&slot->base, &slot->counters[s], 1);
 	memset(&slot->lease, 0, sizeof(slot->lease));
-	slot->stock_active = 0;
 
 	/* another start than the slot's next process */
 	slot->itinerary.draw += MyProcPid;
@@ -109,7 +109,8 @@ pgsweep_leave_slot(void)
 	PgSweepSlot *slot = pgsweep_my_slot;
 
 	pgsweep_my_slot = NULL;
-	pgsweep_note_lease(slot, slot->counters[PGSWEEP_PARTITIONED].allocations);
+	if (slot->itinerary.noting)
+		pgsweep_note_lease(slot, 0);
 	if (slot->lease.left > 0)
 	{
 		PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(slot->lease.active)];

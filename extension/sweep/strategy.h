@@ -25,8 +25,8 @@ typedef struct PgSweepStrategyRoutine
 
 	/*
 	 * Position of the hand: buffer id in *hand, passes in *passes.  Never
-	 * goes back.  Called without locks, in any process.  Must not
-	 * ereport(ERROR).
+	 * goes back.  With several hands, -1 and the passes of their sum over the
+	 * pool.  Called in any process.  Must not ereport(ERROR).
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
@@ -67,7 +67,7 @@ PGSWEEP_STRATEGIES(PGSWEEP_DECLARE_STRATEGY)
 /* hooks.c */
 extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
 extern const BufferReplacementRoutine pgsweep_replacement_routine;
-extern uint64 pgsweep_core_ticks(void);
+extern void pgsweep_core_counts(uint64 *ticks, uint64 *allocations);
 
 /* find_free.c */
 extern bool pgsweep_find_free_buffer(void);

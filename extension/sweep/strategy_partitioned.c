@@ -62,54 +62,37 @@
 #define PGSWEEP_PINNED_RUN		32
 
 /*
- * Add the allocations of the lease that ends now to the counters of
- * partitions. allocations is the process' number over all leases.
- *
- * Done once per lease, because per allocation it would cost several stores.
- * A reader in between would miss the lease or count it twice, and a reset
- * would remember that.  So it reads the version, and tries again.
- *
- * It would break if a reader (read_slot() in counts.c) saw a part of these
- * stores and the same even version before and after.  If it sees the last
- * version before reading, it also sees all stores before that.  If it sees
- * the old version after reading, it has read none of the stores after the
- * first version.
+ * A lease of a partition ends: add what it has given to the counters of
+ * partitions.  Once per lease, because per allocation it would cost several
+ * stores.  in_progress allocations of the process belong to its next lease.
  */
 void
-pgsweep_note_lease(PgSweepSlot *slot, uint64 allocations)
+pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress)
 {
 	PgSweepItinerary *it = &slot->itinerary;
-	PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
-	uint64		requests = allocations - it->noted_allocations;
+	const PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
+	uint64		requests = count->allocations - in_progress - it->noted_allocations;
 	uint64		found = requests - (count->failed - it->noted_failed);
-	uint64		evictions = count->evictions - it->noted_evictions;
+	PgSweepPartCounters *parts = pgsweep_part_counters(slot);
+	PgSweepPartCounters *home = &parts[it->home];
+	PgSweepPartCounters *target = &parts[it->target];
 
-	it->version++;
-	pg_write_barrier();			/* pairs with the second one in read_slot() */
+	Assert(it->noting);
+	home->requests += requests;
+	target->allocations += found;
+	target->evictions += count->evictions - it->noted_evictions;
+	if (it->home != it->target)
+	{
+		home->redirected_out += found;
+		target->redirected_in += found;
+	}
+	if (PgSweepPool->parts[it->home].node == PgSweepPool->parts[it->target].node)
+		target->local += found;
 
-	it->noted_allocations = allocations;
+	it->noted_allocations += requests;
 	it->noted_failed = count->failed;
 	it->noted_evictions = count->evictions;
-	if (it->noting)
-	{
-		PgSweepPartCounters *parts = pgsweep_part_counters(slot);
-		PgSweepPartCounters *home = &parts[it->home];
-		PgSweepPartCounters *target = &parts[it->target];
-
-		home->requests += requests;
-		target->allocations += found;
-		target->evictions += evictions;
-		if (it->home != it->target)
-		{
-			home->redirected_out += found;
-			target->redirected_in += found;
-		}
-		if (PgSweepPool->parts[it->home].node == PgSweepPool->parts[it->target].node)
-			target->local += found;
-	}
-
-	pg_write_barrier();			/* pairs with the first one in read_slot() */
-	it->version++;
+	it->noting = false;
 }
 
 /*
@@ -202,9 +185,6 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 	uint32		home = pgsweep_home(MyProcNumber);
 	uint32		target;
 
-	/* the allocation in progress belongs to the new lease */
-	pgsweep_note_lease(slot, slot->counters[PGSWEEP_PARTITIONED].allocations - 1);
-
 	target = follow_plan(it, &plan->rows[home]);
 	if (unlikely(far_since_plan(target)) && plan->balanced)
 		target = hold_back(it, target);
@@ -227,7 +207,7 @@ partitioned_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 }
 
 /*
- * The sum of all hands.
+ * The sum of all hands points to no buffer, but counts passes over the pool.
  */
 static void
 partitioned_position(int *hand, uint64 *passes)
@@ -236,7 +216,7 @@ partitioned_position(int *hand, uint64 *passes)
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		ticks += pgsweep_hand_read(&PgSweepPool->parts[i]);
-	*hand = (int) (ticks % NBuffers);
+	*hand = -1;
 	*passes = ticks / NBuffers;
 }
 

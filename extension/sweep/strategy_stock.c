@@ -3,8 +3,9 @@
  * extension/sweep/strategy_stock.c
  *	  Strategy "stock": core's own freelist and clock sweep.
  *
- * Leaves every call to core: the strategy to switch back to, and the baseline
- * of comparisons on a running server.
+ * Leaves everything to core, which does not even call the library to find a
+ * victim (ActivateBufferReplacement): the strategy to switch back to, and the
+ * baseline of comparisons on a running server.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +17,10 @@
 static void
 stock_position(int *hand, uint64 *passes)
 {
-	uint64		ticks = pgsweep_core_ticks();
+	uint64		ticks;
+	uint64		allocations;
 
+	pgsweep_core_counts(&ticks, &allocations);
 	*hand = (int) (ticks % NBuffers);
 	*passes = ticks / NBuffers;
 }

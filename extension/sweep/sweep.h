@@ -89,7 +89,8 @@ typedef enum PgSweepStrategyId
 
 /*
  * Event counts of one strategy, which only grow.  In a slot, only the owner
- * writes them, without locked instructions.
+ * writes them, without locked instructions.  Those of "stock" stay zero: core
+ * does not ask the library then, and counts allocations itself.
  */
 typedef struct PgSweepCounters
 {
@@ -118,7 +119,7 @@ pgsweep_looked_at(const PgSweepCounters *c)
 
 /*
  * Event counts of one partition, by one process or by all.  Updated when a
- * lease ends; pgsweep_sum_partitions() adds the present lease.
+ * lease ends.
  */
 typedef struct PgSweepPartCounters
 {
@@ -141,8 +142,8 @@ typedef struct PgSweepItinerary
 								 * found only pins */
 	uint32		home;			/* when the lease was taken */
 	uint32		target;			/* partition of the lease */
-	bool		noting;			/* home and target mean something */
-	uint32		version;		/* odd while pgsweep_note_lease() writes */
+	bool		noting;			/* home and target are of a lease that
+								 * pgsweep_note_lease() has not added */
 
 	/* counters of "partitioned" that are already in PgSweepPartCounters */
 	uint64		noted_allocations;
@@ -166,9 +167,7 @@ typedef struct PgSweepSlot
 	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
 	PgSweepLease lease;
 	PgSweepItinerary itinerary;
-	uint64		stock_active;	/* PgSweepPool->active of its last allocation
-								 * by "stock" */
-	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];
+	PgSweepCounters base;		/* sum over strategies */
 } PgSweepSlot;
 
 typedef union PgSweepSlotPadded
@@ -201,14 +200,6 @@ typedef struct PgSweepPlan
 	PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
 } PgSweepPlan;
 
-/* How fast a partition gives up pages; see pgsweep_note_evictions() */
-typedef struct PgSweepEvictionRate
-{
-	double		per_second;		/* moving average */
-	double		weight;			/* of the samples in it, up to 1 */
-	uint64		evictions;		/* at the last sample */
-} PgSweepEvictionRate;
-
 typedef struct PgSweepPoolShared
 {
 	/*
@@ -229,8 +220,6 @@ typedef struct PgSweepPoolShared
 	/* Protected by mutex, which is held for a few instructions only */
 	slock_t		mutex;
 	uint32		nbackends;		/* slots in use */
-	uint32		slots_used;		/* slots beyond have never been used; read
-								 * without the mutex to add up */
 	uint32		batch_configured;	/* pg_sweep.batch_size that batch follows */
 
 	/* Protected by PgSweep->lock */
@@ -247,15 +236,19 @@ typedef struct PgSweepPoolShared
 														 * stats_reset */
 
 	/*
-	 * Allocations that StrategySyncStart() has passed on to its caller.
-	 * Written by the background writer only.
+	 * Allocations made by core, as far as it was asked for them: by the
+	 * background writer, and by views (pgsweep_core_counts).
+	 */
+	pg_atomic_uint64 core_allocations;
+
+	/*
+	 * Allocations, by any strategy, that StrategySyncStart() has passed on to
+	 * the background writer.  Written by that process only.
 	 */
 	uint64		allocations_reported;
 
 	/* Of the partitions; protected by PgSweep->lock */
 	PgSweepPartCounters part_base[PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
-	TimestampTz eviction_sample_at;
-	PgSweepEvictionRate eviction_rate[PGSWEEP_MAX_PARTITIONS];
 
 	/* "batched": the whole pool as one partition */
 	PgSweepPartition whole pg_attribute_aligned(PG_CACHE_LINE_SIZE);
@@ -298,9 +291,9 @@ extern PgSweepStrategyId pgsweep_resolve_strategy(PgSweepStrategyId wish,
 extern PgSweepStrategyId pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by);
 
 /* counts.c */
-extern void pgsweep_sum_counters(PgSweepCounters *totals);
 extern uint64 pgsweep_allocations_total(void);
 extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
+extern int64 pgsweep_active_usec(PgSweepStrategyId id);
 extern void pgsweep_reset_counters(void);
 
 /* views.c */

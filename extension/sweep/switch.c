@@ -5,7 +5,9 @@
  *
  * One word in shared memory says which strategy is active, and every
  * allocation reads it once.  Writing it is the switch: no backend is stopped
- * or signalled.  A backend in the middle of an allocation finishes it by the
+ * or signalled.  Another word, core's own, says whether that strategy is one
+ * of pg_sweep's: if not, core does not call the library to find a victim.  For
+ * a moment the two may disagree, and core chooses the victim.  A backend in the middle of an allocation finishes it by the
  * old strategy, which is safe because all strategies keep the rules of the
  * buffer header.  The generation in the same word makes every earlier lease
  * out of date.
@@ -67,6 +69,7 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 
 		pg_atomic_write_u64(&PgSweepPool->active,
 							PGSWEEP_ACTIVE(PGSWEEP_ACTIVE_GENERATION(active) + 1, to));
+		ActivateBufferReplacement(to != PGSWEEP_STOCK);
 	}
 
 	LWLockRelease(PgSweep->lock);

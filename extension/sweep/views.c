@@ -90,6 +90,15 @@ set_by_name(PgSweepSetBy by)
 	pg_unreachable();
 }
 
+static void
+put_hand(PgSweepRow *row, int hand)
+{
+	if (hand < 0)
+		put_null(row);			/* there are several */
+	else
+		put(row, Int32GetDatum(hand));
+}
+
 /*
  * The columns of pg_sweep_status.
  */
@@ -140,7 +149,7 @@ pgsweep_put_status(PgSweepRow *row)
 	put(row, Int32GetDatum(NBuffers));
 	put(row, Int32GetDatum(nbackends));
 	put(row, Int32GetDatum(pgsweep_lease_limit(NBuffers)));
-	put(row, Int32GetDatum(hand));
+	put_hand(row, hand);
 	put_int8(row, passes);
 	put(row, Int32GetDatum(PgSweepPool->num_partitions));
 	put(row, Int32GetDatum(pgsweep_partitions));
@@ -153,7 +162,6 @@ pgsweep_put_status(PgSweepRow *row)
 Datum
 pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 {
-	PgSweepCounters totals[PGSWEEP_NUM_STRATEGIES];
 	PgSweepStrategyStats stats[PGSWEEP_NUM_STRATEGIES];
 	PgSweepStrategyId active;
 
@@ -163,9 +171,7 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
 	active = PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweepPool->active));
-	pgsweep_sum_counters(totals);
-	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
-		pgsweep_strategy_stats(i, totals, &stats[i]);
+	pgsweep_get_strategy_stats(stats);
 	LWLockRelease(PgSweep->lock);
 
 	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
@@ -177,7 +183,7 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 		put(&row, BoolGetDatum(i == active));
 		put_interval(&row, stats[i].active_usec);
 		put_int8(&row, stats[i].switches);
-		put(&row, Int32GetDatum(stats[i].hand));
+		put_hand(&row, stats[i].hand);
 		put_int8(&row, stats[i].passes);
 		if (i == PGSWEEP_STOCK)
 		{
@@ -191,8 +197,6 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
 		}
 		else
 			put_counters(&row, c);
-		put_int8(&row, stats[i].shared_atomics);
-
 		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;
@@ -208,12 +212,11 @@ pg_sweep_get_strategies(PG_FUNCTION_ARGS)
  */
 static bool
 read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
-			 uint32 *lease_left, PgSweepStrategyId *last_strategy)
+			 uint32 *lease_left, uint64 *lease_active)
 {
 	const PgSweepSlot *slot = &PgSweepPool->slots[backend->procno].slot;
 	const volatile int *owner = &PgSweep->owner[backend->procno];
 	uint32		batch = pg_atomic_read_u32(&PgSweepPool->batch);
-	uint64		lease_active;
 	bool		same;
 
 	memset(sum, 0, sizeof(*sum));
@@ -221,34 +224,29 @@ read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
 	same = (*owner == backend->pid);
 	pg_read_barrier();			/* pairs with pgsweep_take_slot() */
-	for (int s = 0; same && s < PGSWEEP_NUM_STRATEGIES; s++)
-	{
-		pgsweep_add_counters(sum, &slot->base[s], -1);
+	pgsweep_add_counters(sum, &slot->base, -1);
+	for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
 		pgsweep_add_counters(sum, &slot->counters[s], 1);
-	}
 
 	/* count what its owner will drop at the next use as dropped */
-	lease_active = slot->lease.active;
-	*lease_left = lease_active == pgsweep_read_u64(&PgSweepPool->active) ?
+	*lease_active = slot->lease.active;
+	*lease_left = *lease_active == pgsweep_read_u64(&PgSweepPool->active) ?
 		Min(slot->lease.left, batch) : 0;
-
-	/* the newer word has the higher generation */
-	*last_strategy = PGSWEEP_ACTIVE_ID(Max(lease_active, slot->stock_active));
 	LWLockRelease(PgSweep->lock);
 
 	return same && *owner == backend->pid;
 }
 
 /*
- * The home of a process at its last lease.  NULL unless it allocates by
+ * The home of a process at its last lease.  NULL unless that was by
  * "partitioned".
  */
 static void
-put_home(PgSweepRow *row, const PgSweepSlot *slot, PgSweepStrategyId last_strategy)
+put_home(PgSweepRow *row, const PgSweepSlot *slot, uint64 lease_active)
 {
 	uint32		home = slot->itinerary.home;
 
-	if (last_strategy != PGSWEEP_PARTITIONED || !slot->itinerary.noting)
+	if (PGSWEEP_ACTIVE_ID(lease_active) != PGSWEEP_PARTITIONED)
 	{
 		put_null(row);
 		put_null(row);
@@ -259,7 +257,7 @@ put_home(PgSweepRow *row, const PgSweepSlot *slot, PgSweepStrategyId last_strate
 }
 
 /*
- * Behind view pg_sweep_backends: one row per process that has allocated.
+ * Behind view pg_sweep_backends: one row per process that has had a lease.
  */
 Datum
 pg_sweep_get_backends(PG_FUNCTION_ARGS)
@@ -275,17 +273,18 @@ pg_sweep_get_backends(PG_FUNCTION_ARGS)
 	{
 		PgSweepCounters sum;
 		uint32		lease_left;
-		PgSweepStrategyId last_strategy;
+		uint64		lease_active;
 		PgSweepRow	row = {0};
 
-		if (!read_backend(&backend, &sum, &lease_left, &last_strategy))
+		/* no lease so far: it has just taken the slot */
+		if (!read_backend(&backend, &sum, &lease_left, &lease_active) || lease_active == 0)
 			continue;
 
 		put(&row, Int32GetDatum(backend.pid));
 		put_text(&row, backend.type);
-		put_text(&row, pgsweep_strategy_name(last_strategy));
+		put_text(&row, pgsweep_strategy_name(PGSWEEP_ACTIVE_ID(lease_active)));
 		put(&row, Int32GetDatum(lease_left));
-		put_home(&row, &PgSweepPool->slots[backend.procno].slot, last_strategy);
+		put_home(&row, &PgSweepPool->slots[backend.procno].slot, lease_active);
 		put_counters(&row, &sum);
 		pgsweep_store_row(fcinfo, &row);
 	}

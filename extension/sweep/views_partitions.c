@@ -10,8 +10,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "feature.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -25,8 +23,7 @@ PG_FUNCTION_INFO_V1(pg_sweep_get_nodes);
 PG_FUNCTION_INFO_V1(pg_sweep_get_flows);
 
 /*
- * to += from - base.  A sum can be short of an earlier one, and so of the base
- * (pgsweep_sum_partitions).
+ * to += from - base
  */
 static void
 add_since(PgSweepPartCounters *to, const PgSweepPartCounters *from,
@@ -37,7 +34,7 @@ add_since(PgSweepPartCounters *to, const PgSweepPartCounters *from,
 	const uint64 *b = (const uint64 *) base;
 
 	for (int i = 0; i < sizeof(*to) / sizeof(uint64); i++)
-		t[i] += f[i] - Min(b[i], f[i]);
+		t[i] += f[i] - b[i];
 }
 
 static int
@@ -60,8 +57,7 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 {
 	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
 	PgSweepPartCounters since[PGSWEEP_MAX_PARTITIONS] = {0};
-	double		life[PGSWEEP_MAX_PARTITIONS];
-	TimestampTz now = GetCurrentTimestamp();
+	double		active_usec;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
@@ -70,10 +66,8 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 	LWLockAcquire(PgSweep->lock, LW_SHARED);
 	pgsweep_sum_partitions(totals);
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
-	{
 		add_since(&since[i], &totals[i], &PgSweepPool->part_base[i]);
-		life[i] = pgsweep_life_expectancy(i, totals[i].evictions, now);
-	}
+	active_usec = pgsweep_active_usec(PGSWEEP_PARTITIONED);
 	LWLockRelease(PgSweep->lock);
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
@@ -96,10 +90,11 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 		put_int8(&row, since[i].redirected_in);
 		put_int8(&row, since[i].local);
 		put_int8(&row, since[i].evictions);
-		if (isnan(life[i]))
+		/* the time in which as many pages are evicted as it has buffers */
+		if (since[i].evictions == 0)
 			put_null(&row);
 		else
-			put_interval(&row, (int64) (life[i] * USECS_PER_SEC));
+			put_interval(&row, (int64) (active_usec * part->num_buffers / since[i].evictions));
 		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;

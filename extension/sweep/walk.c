@@ -9,6 +9,7 @@
 
 #include "storage/bufmgr.h"
 #include "sweep/batch.h"
+#include "sweep/partitions.h"
 #include "sweep/walk.h"
 
 /*
@@ -99,6 +100,9 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 
 		if (unlikely(lease.left == 0))
 		{
+			/* the former one may be of before a switch */
+			if (slot->itinerary.noting)
+				pgsweep_note_lease(slot, PGSWEEP_ACTIVE_ID(active) == PGSWEEP_PARTITIONED);
 			take_lease(&lease, choose(slot, pinned_run), active, batch);
 			count->leases++;
 		}

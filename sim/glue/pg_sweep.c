@@ -100,6 +100,11 @@ pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool (*in_use) (void
 }
 
 void
+ActivateBufferReplacement(bool active)
+{
+}
+
+void
 StrategyEmptyFreelist(void)
 {
 }

@@ -24,6 +24,7 @@ foreach my $prefix ($stock, $patched)
 # The symbols that the series may add, each with its patch
 my %additions = (
 	sweep_hooks_api => '0001-hooks-api',
+	ActivateBufferReplacement => '0002-sweep-replacement-hooks',
 	SetBufferReplacement => '0002-sweep-replacement-hooks',
 	GetBufferReplacement => '0002-sweep-replacement-hooks',
 	StrategyEmptyFreelist => '0002-sweep-replacement-hooks',

@@ -38,7 +38,7 @@ my $readme = slurp_file("$hooks/README.md");
 # Limits of the lines that a patch adds, with comments and the contract in the header
 my %limit = (
 	'0001-hooks-api.patch' => 90,
-	'0002-sweep-replacement-hooks.patch' => 250,
+	'0002-sweep-replacement-hooks.patch' => 280,
 	'0003-numa-placement-hooks.patch' => 100,
 	'0004-lwlock-state-word.patch' => 480,
 	'0005-lwlock-wait-hooks.patch' => 300,
@@ -331,8 +331,9 @@ like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^ShowPrivateRef
 # ---- the extension, built for servers that lack patches ----
 
 # It refers to hooks weakly: any of them may be missing.
-my @hooks = qw(GetAccessStrategyRing GetBufferReplacement LWLockWait PinBufferToWrite ProcPlacement
-  RingFlush SetBufferReplacement ShowPrivateRefCount StrategyEmptyFreelist SyncOneBuffer sweep_hooks_api);
+my @hooks = qw(ActivateBufferReplacement GetAccessStrategyRing GetBufferReplacement LWLockWait PinBufferToWrite
+  ProcPlacement RingFlush SetBufferReplacement ShowPrivateRefCount StrategyEmptyFreelist SyncOneBuffer
+  sweep_hooks_api);
 
 # A pg_config of the stock server, but with other headers
 sub server_with_headers

@@ -29,7 +29,7 @@ my @patches = (
 	[ 'hooks-api', [], ['sweep_hooks_api'] ],
 	[
 		'sweep-replacement-hooks', ['hooks-api'],
-		[qw(SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer)]
+		[qw(ActivateBufferReplacement SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer)]
 	],
 	[ 'numa-placement-hooks', ['hooks-api'], ['ProcPlacement'] ],
 	[ 'lwlock-state-word', [], [] ],

@@ -242,11 +242,13 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sweep_pins WHERE backe
 	0, 'and has no rows afterwards');
 
 #
-# A standby: the startup process, which runs no transactions
+# A standby: the startup process, which runs no transactions.  It is seen from its first
+# lease on, so not under "stock".
 #
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->append_conf('postgresql.conf', 'pg_sweep.strategy = batched');
 $standby->start;
 $node->safe_psql('postgres', "INSERT INTO pages SELECT i, repeat('x', 7000) FROM generate_series(1, 200) i");
 $node->wait_for_catchup($standby);

@@ -74,13 +74,21 @@ sub run_load
 for my $strategy (@strategies)
 {
 	my $before = (split /\|/, $standby->safe_psql('postgres', $startup))[1];
+	my $total = counter($standby, $strategy, 'allocations');
 
 	switch_to($standby, $strategy);
 	is($standby->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'),
 		$strategy, "$strategy: the function works on a standby");
 	run_load("replay_$strategy");
+	cmp_ok(counter($standby, $strategy, 'allocations') - $total,
+		'>', 100, "$strategy: it is used");
 
 	my ($used, $after) = split /\|/, $standby->safe_psql('postgres', $startup);
+	if ($strategy eq 'stock')
+	{
+		is($after, $before, "$strategy: the startup process has no leases");
+		next;
+	}
 	is($used, $strategy, "$strategy: the startup process allocates by it");
 	cmp_ok($after - $before, '>', 100, "$strategy: for all that it redoes");
 }

@@ -75,6 +75,7 @@ SELECT coalesce((SELECT allocations FROM pg_sweep_backends WHERE pid = pg_backen
 }
 
 # Running workers have rows, under the backend type that pg_stat_activity has
+switch_to($node, 'batched');
 my $slow = run_in_background(
 	'slow', 'psql', '--no-psqlrc',
 	'--host' => $node->host,

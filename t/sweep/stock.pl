@@ -1,0 +1,120 @@
+# Under "stock", core allocates without calling the library, and counts.  Views and
+# the background writer both read that count, which core can only be asked for once.
+# None of it is lost or counted twice: not under load, at a switch, or at a reset.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SweepTest;
+use Test::More;
+
+my $node = sweep_node('main', conf => qq{
+shared_buffers = 4MB
+bgwriter_delay = 10ms
+checkpoint_timeout = 1h
+});
+$node->start;
+require_modules($node, 'measure_sweep');
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+my $stock = q{(SELECT allocations FROM pg_sweep_strategies WHERE strategy = 'stock')};
+my $others = q{(SELECT sum(allocations) FROM pg_sweep_strategies WHERE strategy <> 'stock')};
+my $processes = q{SELECT backends, (SELECT count(*) FROM pg_sweep_backends) FROM pg_sweep_status};
+
+sql('CREATE EXTENSION pg_sweep; CREATE EXTENSION measure_sweep');
+churn_setup($node);
+churn($node);
+is(sql($processes), '0|0', 'no process calls the library');
+check_counts_agree($node, 'beginning');
+
+# Each read of the view takes core's count, and so does the background writer.
+my $n = 50_000;
+sql(qq{
+	CREATE FUNCTION exactly(rounds int, OUT lowest int8, OUT highest int8) LANGUAGE plpgsql AS \$\$
+	DECLARE
+		before int8;
+		counted int8;
+	BEGIN
+		FOR i IN 1..rounds LOOP
+			before := $stock;
+			PERFORM measure_sweep_exact($n, 0);
+			counted := $stock - before;
+			lowest := least(lowest, counted);
+			highest := greatest(highest, counted);
+		END LOOP;
+	END \$\$});
+my ($least, $most) = split /\|/, sql('SELECT * FROM exactly(100)');
+cmp_ok($least, '>=', $n, 'every allocation is counted');
+# the view's own reads of catalogs come on top
+cmp_ok($most, '<', $n + 100, 'none is counted twice');
+check_counts_agree($node, 'one backend');
+
+# Several backends, the view read all the time; then with switches, too
+sub check_under_load
+{
+	my ($title, $switching) = @_;
+	my $load = start_pgbench($node, "load_$title",
+		'--client' => 3, '--time' => 3600,
+		'--file' => write_script("load_$title.sql", "SELECT measure_sweep_exact(1000, 0);\n"));
+	my $switcher = $switching && start_switching($node, 'switcher', 5, 3600);
+
+	is(sql(qq{
+		DO \$\$
+		DECLARE
+			last int8 := 0;
+			now int8;
+		BEGIN
+			FOR i IN 1..2000 LOOP
+				now := $stock;
+				IF now < last THEN
+					RAISE 'went back from % to %', last, now;
+				END IF;
+				last := now;
+			END LOOP;
+		END \$\$;
+		SELECT 'never back'}), 'never back', "$title: the count never goes back");
+	stop_background($switcher) if $switching;
+	stop_background($load);
+	check_counts_agree($node, $title);
+	return;
+}
+
+check_under_load('load', 0);
+is(sql($processes), '0|0', 'load: no process has called the library');
+check_under_load('switched', 1);
+switch_to($node, 'stock');
+
+# A reset begins both counts anew
+sql('SELECT pg_sweep_reset_stats()');
+($least) = split /\|/, sql("SELECT $stock, $others");
+cmp_ok($least, '<', 1000, 'a reset sets the count to zero');
+my $before = sql("SELECT $others");
+sql("SELECT measure_sweep_exact($n, 0)");
+my $after = sql("SELECT $others");
+is($after, $before, 'and after it, allocations are stock\'s alone')
+  or diag("before: $before, after: $after");
+
+# A crash takes a strategy set by function away, here and in core
+switch_to($node, 'batched');
+sql("SELECT measure_sweep_exact($n, 0)");
+cmp_ok(sql("SELECT $others"), '>=', $n, 'batched: the library allocates');
+my $victim = sql('SELECT pid FROM pg_stat_activity WHERE backend_type = \'checkpointer\'');
+kill('KILL', $victim) or die "could not kill $victim: $!";
+ok(wait_until_back($node), 'the server comes back');
+sql("SELECT measure_sweep_exact($n, 0)");
+is(sql("SELECT strategy, $stock >= $n, $others FROM pg_sweep_status"),
+	'stock|t|0', 'after a crash, core allocates again');
+is(sql($processes), '0|0', 'and no process calls the library');
+
+# From a start with another strategy, the library allocates: for the startup process, too
+$node->append_conf('postgresql.conf', 'pg_sweep.strategy = batched');
+$node->restart;
+sql("SELECT measure_sweep_exact($n, 0)");
+is(sql("SELECT strategy, $stock, $others >= $n FROM pg_sweep_status"), 'batched|0|t',
+	'started with another strategy: core has allocated nothing');
+
+$node->stop;
+done_testing();
