@@ -12,10 +12,11 @@
 
 #include "storage/lwlock_queue.h"
 
-#define FLAGS	"%s%s%s%s"
+#define FLAGS	"%s%s%s%s%s"
 #define FLAGS_OF(s) \
 	(s) & LW_FLAG_LOCKED ? " LOCKED" : "", (s) & LW_FLAG_RELEASE_OK ? " RELEASE_OK" : "", \
-	(s) & LW_FLAG_WAKE_WANTED ? " WAKE_WANTED" : "", (s) & LW_FLAG_RESERVED ? " RESERVED" : ""
+	(s) & LW_FLAG_WAKE_WANTED ? " WAKE_WANTED" : "", (s) & LW_FLAG_RESERVED ? " RESERVED" : "", \
+	(s) & LW_FLAG_UNLINKED ? " UNLINKED" : ""
 
 bool		harness_check_steps = true;
 
@@ -120,6 +121,13 @@ harness_links(void)
 	return links;
 }
 
+__attribute__((no_sanitize_thread))
+static int
+newer_of(ProcNumber procno)
+{
+	return GetPGProcByNumber(procno)->lwWaitLink.prev;
+}
+
 #define MUST(cond) \
 	do { \
 		if (harness_check_steps && !(cond)) \
@@ -141,8 +149,10 @@ observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLink
 
 	/* otherwise no process may come to wake it */
 	if (!list_is_mine)
+	{
 		MUST((old & (LW_LOCK_MASK | LW_FLAG_RESERVED)) != 0);
-	MUST(mine->older == LWLockNewest(old));
+		MUST((new & LW_FLAG_UNLINKED) != 0);
+	}
 	MUST((new & LW_LOCK_MASK) == (old & LW_LOCK_MASK));
 }
 
@@ -172,6 +182,12 @@ harness_observe(const volatile void *word, uint64 old, uint64 new, const Harness
 		MUST((new & LW_FLAG_WAKE_WANTED) == 0);
 		me->list_locked[i] = false;
 	}
+	if (old & ~new & LW_FLAG_UNLINKED)
+		MUST(list_is_mine);
+	/* the list is locked now, so no process changes that link */
+	if (new & ~old & LW_FLAG_LOCKED && (new & LW_FLAG_UNLINKED) == 0 &&
+		LWLockNewest(new) != INVALID_PROC_NUMBER)
+		MUST(newer_of(LWLockNewest(new)) == LW_LINK_NEWEST);
 	if (new & ~old & LW_FLAG_WAKE_WANTED)
 	{
 		MUST(old & new & LW_FLAG_LOCKED);
@@ -183,9 +199,9 @@ harness_observe(const volatile void *word, uint64 old, uint64 new, const Harness
 	{
 		/*
 		 * Or the newest waiter itself holds the list's lock, and takes out
-		 * another one; then its links are complete.
+		 * another one, which it is not linked to.
 		 */
-		if (LWLockNewest(new) == MyProcNumber && mine->newer == LW_LINK_UNKNOWN)
+		if (LWLockNewest(new) == MyProcNumber && mine->older == LWLockNewest(old))
 			observe_push(i, old, new, list_is_mine, mine);
 		else
 			MUST(list_is_mine);
