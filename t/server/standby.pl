@@ -73,10 +73,10 @@ sub run_load
 #
 for my $strategy (@strategies)
 {
+	switch_to($standby, $strategy);
 	my $before = (split /\|/, $standby->safe_psql('postgres', $startup))[1];
 	my $total = counter($standby, $strategy, 'allocations');
 
-	switch_to($standby, $strategy);
 	is($standby->safe_psql('postgres', 'SELECT strategy FROM pg_sweep_status'),
 		$strategy, "$strategy: the function works on a standby");
 	run_load("replay_$strategy");
