@@ -100,6 +100,7 @@
 #define LOCKLESS	2
 #define WAKER		3
 #define WOKEN		4
+#define QUEUED		5
 
 /* The ways to queue and to wake; WaitForVar always queues in core's way */
 #ifndef WAYS
@@ -113,7 +114,7 @@
 
 /* The state word */
 bool w_ex, w_locked, w_wake_wanted, w_reserved;
-bool w_release_ok = 1;
+bool w_release_ok = 1, w_unlinked;
 byte w_sh, w_newest;
 
 byte oldest;					/* *LWLockOldest() */
@@ -243,17 +244,59 @@ inline attempt()
 
 /* ---- waiting ---- */
 
-/* LWLockQueueSelf(), the list locked */
+/*
+ * LWLockQueueSelf(), the list locked: links this process as if the state were still
+ * the one known, and takes that back if a waiter was pushed since.
+ */
 inline queue_self(as)
 {
-	d_step { push(as) }
-	LINK_AFTER_PUSH;
-#ifndef MUTANT_LINK_AT_RELEASE
-	link_waiters();
-	cur = 0;
-#endif
-	assert(!IN_QUEUE(me) || prev[me] != UNKNOWN);	/* a release need not */
-	unlock_list()
+	assert(!IN_QUEUE(me) && waiting[me] == NOT_WAITING && next[me] == 0 && prev[me] == 0);
+	do
+	:: link_waiters();
+		GRAIN {
+			if
+			:: as == WUF && cur != 0 ->
+				MINE(cur);
+				prev[me] = cur;
+				next[cur] = me;
+				oldest = me;
+				WORD { COME_TO_QUEUE(as) }
+				WORD { check_list() }
+				how = QUEUED
+			:: !(as == WUF && cur != 0) ->
+				next[me] = st_newest;
+				prev[me] = NEWEST;
+				if
+				:: st_newest != 0 -> MINE(st_newest); prev[st_newest] = me
+				:: else -> oldest = me
+				fi;
+				WORD {
+					if
+					:: w_newest == st_newest ->
+						w_newest = me;
+						w_unlinked = 0;
+						COME_TO_QUEUE(as);
+						check_list();
+						how = WOKEN;
+						START_UNLOCK
+					:: else ->
+						if
+						:: st_newest != 0 && TAKES_LINK_BACK -> prev[st_newest] = NEWEST
+						:: else
+						fi;
+						READ_STATE
+					fi
+				}
+			fi;
+			cur = 0
+		}
+		if
+		:: how == QUEUED -> how = CORE; unlock_list(); break
+		:: how == WOKEN -> how = CORE; finish_unlock(); break
+		:: else
+		fi
+	od;
+	skip
 }
 
 /* Repeat absorbed wakeups that were meant for something else */
@@ -292,7 +335,7 @@ inline dequeue_self()
 	:: waiting[me] == WAITING ->
 		link_waiters();
 		cur = 0;
-		GRAIN { unlink(me, false); forget(me) }
+		GRAIN { unlink(me, true); forget(me) }
 	:: else -> how = WOKEN
 	fi;
 #ifndef MUTANT_DEQUEUE_UNLOCKED
@@ -497,8 +540,8 @@ inline update_var()
 
 proctype Process(byte me; short role)
 {
-	byte op, left = TIMES(role), want, wait_as, how, cur, newer, other, side, place, head, tail, first, rounds, extra;
-	bool got, held, woken, again, tell_only, grant;
+	byte op, left = TIMES(role), want, wait_as, how, cur, newer, other, side, place, head, tail, first, rounds, extra, st_newest;
+	bool got, held, woken, again, tell_only, grant, st_unlinked;
 
 	do
 	:: left > 0 ->

@@ -63,3 +63,13 @@
 #else
 #define LOOKS_AT_LATER			true
 #endif
+#ifdef MUTANT_NO_UNLINKED
+#define SETS_UNLINKED			w_unlinked
+#else
+#define SETS_UNLINKED			1
+#endif
+#ifdef MUTANT_LINK_STAYS
+#define TAKES_LINK_BACK			false
+#else
+#define TAKES_LINK_BACK			true
+#endif

@@ -3,6 +3,9 @@
  *	  The queue: push, link, unlink, move to the front.
  */
 
+/* The state that the holder of LOCKED proceeds from; it does not know later waiters */
+#define READ_STATE	st_newest = w_newest; st_unlinked = w_unlinked; g_linked = g_queued
+
 /* LWLockWaitListLock() */
 inline lock_list()
 {
@@ -10,6 +13,7 @@ inline lock_list()
 		!w_locked;
 		w_locked = 1;
 		g_owner = me;
+		READ_STATE;
 		CHECK_WORD
 	}
 }
@@ -28,12 +32,21 @@ inline push(as)
 #endif
 	g_before[me] = g_queued;
 	w_newest = me;
+	w_unlinked = SETS_UNLINKED;
 	g_queued = g_queued | BIT(me);
 #ifndef MUTANT_LINK_AFTER_PUSH
 	check_list();
 #endif
 	CHECK_WORD
 }
+
+/* What core writes of itself, beside its links */
+#define COME_TO_QUEUE(as) \
+	waiting[me] = WAITING; \
+	mode[me] = as; \
+	g_before[me] = g_queued; \
+	g_queued = g_queued | BIT(me); \
+	g_linked = g_linked | BIT(me)
 
 #ifdef MUTANT_LINK_AFTER_PUSH
 #define LINK_AFTER_PUSH		d_step { next[me] = other; other = 0 }
@@ -48,7 +61,9 @@ inline push(as)
 inline without_newest(p, older)
 {
 	if
-	:: w_newest == p || UNLINK_BLINDLY -> w_newest = older
+	:: w_newest == p || UNLINK_BLINDLY ->
+		w_newest = older;
+		w_unlinked = (w_unlinked && older != 0)
 	:: else ->
 		other = w_newest;
 		do
@@ -75,7 +90,7 @@ inline unlink(p, defer)
 		taken_older = next[p];
 		side = NEWEST
 	:: prev[p] == NEWEST && !defer ->
-		WORD { without_newest(p, next[p]); CHECK_WORD }
+		WORD { without_newest(p, next[p]); READ_STATE; CHECK_WORD }
 		side = NEWEST
 	:: else ->
 		side = prev[p];
@@ -157,38 +172,43 @@ inline move_next()
 /* LWLockLinkWaiters(): cur is the oldest, or 0 */
 inline link_waiters()
 {
-	GRAIN {
-		WORD { cur = w_newest; g_linked = g_queued }
-		if
-		:: cur != 0 ->
-			newer = NEWEST;
+	do
+	:: GRAIN {
+			cur = st_newest;
+			if
+			:: cur != 0 && st_unlinked ->
+				newer = NEWEST;
+				do
+				:: prev[cur] == NEWEST -> prev[cur] = newer; break
+				:: else ->
+					MINE(cur);
+					assert(prev[cur] == UNKNOWN);	/* each is visited once */
+					prev[cur] = newer;
+					newer = cur;
+					if
+					:: next[cur] == 0 -> oldest = cur; break
+					:: else -> cur = next[cur]
+					fi
+				od;
+				cur = newer;
+				newer = 0
+			:: cur != 0 && !st_unlinked -> cur = NEWEST
+			:: else
+			fi;
 			do
-			:: prev[cur] == NEWEST -> prev[cur] = newer; break
-			:: else ->
-				MINE(cur);
-				assert(prev[cur] == UNKNOWN);	/* each is visited once */
-				prev[cur] = newer;
-				newer = cur;
-				if
-				:: next[cur] == 0 -> oldest = cur; break
-				:: else -> cur = next[cur]
-				fi
+			:: cur != 0 && cur != NEWEST && !MOVES_ON_WORD(cur) -> move_next()
+			:: else -> break
 			od;
-			cur = newer;
-			newer = 0
-		:: else
-		fi;
-		do
-		:: cur != 0 && cur != NEWEST && !MOVES_ON_WORD(cur) -> move_next()
-		:: else -> break
-		od;
+			if
+			:: cur == NEWEST -> cur = oldest; MINE(cur); side = 1
+			:: cur == 0 -> side = 1
+			:: else
+			fi
+		}
 		if
-		:: cur == NEWEST -> cur = oldest; side = 1
-		:: else
+		:: side == 0 -> GRAIN { move_next(); cur = 0 }
+		:: else -> side = 0; break
 		fi
-	}
-	if
-	:: side == 0 && cur != 0 -> GRAIN { move_next(); cur = oldest }
-	:: else -> side = 0
-	fi
+	od;
+	skip						/* no jump into a step that follows */
 }

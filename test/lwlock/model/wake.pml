@@ -94,11 +94,13 @@ inline unlock_after_taking()
 	fi;
 	check_list();
 	if
-	:: again -> rounds++; assert(rounds <= ROUNDS)
+	:: again -> READ_STATE; rounds++; assert(rounds <= ROUNDS)
 	:: else ->
 		w_locked = 0;
 		g_owner = 0;
 		g_linked = 0;
+		st_newest = 0;
+		st_unlinked = 0;
 		g_wakers--;
 		rounds = 0;
 		assert(g_told[me] == 0);
@@ -136,7 +138,11 @@ inline wakeup()
 inline wakeup_or_leave()
 {
 	if
-	:: lock_list(); wakeup()
+	:: lock_list();
+#if WAYS == LOCKLESS
+		d_step { READ_STATE };
+#endif
+		wakeup()
 	:: d_step {
 			(WAYS & LOCKLESS) && w_locked;
 			w_wake_wanted = 1;
@@ -194,26 +200,42 @@ inline wake_up()
 	tail = 0
 }
 
-/* LWLockWaitListUnlock() */
-inline unlock_list()
+#define START_UNLOCK \
+	got = (w_wake_wanted && HEEDS_WAKE_WANTED); \
+	w_wake_wanted = 0; \
+	w_locked = 0; \
+	g_owner = 0; \
+	g_linked = 0; \
+	st_newest = 0; \
+	st_unlinked = 0; \
+	check_reserved(); \
+	if \
+	:: got -> g_wakers++ \
+	:: else -> assert(g_told[me] == 0) \
+	fi; \
+	CHECK_WORD
+
+inline finish_unlock()
 {
-	d_step {
-		got = (w_wake_wanted && HEEDS_WAKE_WANTED);
-		w_wake_wanted = 0;
-		w_locked = 0;
-		g_owner = 0;
-		g_linked = 0;
-		check_reserved();
-		if
-		:: got -> g_wakers++
-		:: else -> assert(g_told[me] == 0)
-		fi;
-		CHECK_WORD
-	}
 	if
 	:: got -> got = 0; wakeup_or_leave()
 	:: else
 	fi
+}
+
+/* LWLockWaitListUnlock() */
+inline unlock_list()
+{
+	d_step {
+		if
+		:: taken_newest != 0 -> without_newest(taken_newest, taken_older)
+		:: else
+		fi;
+		taken_newest = 0;
+		taken_older = 0;
+		START_UNLOCK
+	}
+	finish_unlock()
 }
 
 /* LWLockReleaseInternal() */
