@@ -371,7 +371,7 @@ COMMENT ON COLUMN pg_sweep_ring.eager IS 'other blocks of the ring written in la
 COMMENT ON COLUMN pg_sweep_ring.writes IS 'calls that wrote victims and others, one or more neighbouring blocks each';
 COMMENT ON COLUMN pg_sweep_ring.wal_flushes IS 'victims for which WAL was flushed first; the others need none';
 COMMENT ON COLUMN pg_sweep_ring.skipped_clean IS 'buffers passed over: nothing to write';
-COMMENT ON COLUMN pg_sweep_ring.skipped_in_use IS 'buffers passed over: used by other processes (pinned, content locked, I/O in progress, usage count above 1)';
+COMMENT ON COLUMN pg_sweep_ring.skipped_in_use IS 'buffers passed over: in use (pinned, content locked, usage count above 1), or I/O in progress, just over or failed before';
 COMMENT ON COLUMN pg_sweep_ring.skipped_wal IS 'buffers passed over: WAL would have to be flushed; 64 of them without a write between end the lap';
 COMMENT ON COLUMN pg_sweep_ring.total_time IS 'total time of all laps, including WAL flushes for victims and writes, in milliseconds';
 

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * extension/slot.c
- *	  A process takes its slot at its first allocation, and leaves it at exit.
+ *	  A process takes its slot at its first allocation under another strategy
+ *	  than stock, and leaves it at exit.
  *
  *-------------------------------------------------------------------------
  */

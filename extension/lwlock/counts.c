@@ -6,7 +6,7 @@
  * A process counts in the slot of its ProcNumber, by atomic additions; a
  * reader adds up all slots.  There are at most PGSWEEP_LWLOCK_MAX_SLOTS, since
  * one for each possible process would take 14 kB of shared memory per
- * connection.  Up to that number of processes, each has a slot of its own.
+ * connection.
  *
  * Counters are never reset: a reset remembers the totals instead.  Only the
  * longest wait, which has no meaningful difference, is zeroed.
@@ -236,10 +236,10 @@ pgsweep_lwlock_reset(void)
 {
 	Totals		sum;
 
-	begin_totals(&sum, PgSweepLwlock->base);
-	add_slots(&sum);
-	PgSweepLwlock->nbase = sum.n;
-
+	/*
+	 * First the longest waits: a wait that ends meanwhile may be in the base,
+	 * and its length shown, but no wait that is counted lacks its length.
+	 */
 	for (uint32 i = 0; i < PgSweepLwlock->num_slots; i++)
 	{
 		PgSweepLwlockSlot *slot = &PgSweepLwlock->slots[i].slot;
@@ -248,4 +248,8 @@ pgsweep_lwlock_reset(void)
 			pg_atomic_write_u64((pg_atomic_uint64 *) &slot->entries[k].counts.longest_ns, 0);
 		pg_atomic_write_u64((pg_atomic_uint64 *) &slot->other.longest_ns, 0);
 	}
+
+	begin_totals(&sum, PgSweepLwlock->base);
+	add_slots(&sum);
+	PgSweepLwlock->nbase = sum.n;
 }

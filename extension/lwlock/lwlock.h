@@ -132,9 +132,9 @@ typedef struct PgSweepLwlockEntry
 
 /*
  * Maximum number of slots (7 MB).  Processes share a slot if their ProcNumbers
- * are equal modulo the number of slots.  So a slot's cache lines move between
- * CPUs only if more processes than that are connected, and two with one slot
- * wait at the same time.
+ * are equal modulo the number of slots.  That can be so if max_connections and
+ * all other processes exceed this number, even if few are connected.  A slot's
+ * cache lines then move between CPUs while two of its processes wait.
  */
 #define PGSWEEP_LWLOCK_MAX_SLOTS	512
 

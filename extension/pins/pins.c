@@ -10,7 +10,7 @@
  * A process that runs transactions takes its place at the end of the first
  * one.  InitPostgres() runs one in all processes that connect to a database,
  * including parallel and autovacuum workers.  Other processes take it at
- * their first allocation (slot.c), and never if they do not allocate.
+ * their first allocation (slot.c) under another strategy than stock, if any.
  *
  *-------------------------------------------------------------------------
  */

@@ -74,9 +74,9 @@ typedef enum PgSweepRingCount
 	PGSWEEP_RING_WRITES,		/* write calls for both */
 	PGSWEEP_RING_WAL_FLUSHES,	/* victims that needed a WAL flush */
 	PGSWEEP_RING_CLEAN,			/* skipped: nothing to write */
-	PGSWEEP_RING_IN_USE,		/* skipped: pinned, locked or used by others,
-								 * or their I/O in progress, just over, or
-								 * failed before */
+	PGSWEEP_RING_IN_USE,		/* skipped: pinned, locked or used since, or
+								 * I/O in progress, just over, or failed
+								 * before */
 	PGSWEEP_RING_NEEDS_WAL,		/* skipped: needs a WAL flush */
 	PGSWEEP_RING_NANOSECONDS,	/* time in laps, including victims */
 } PgSweepRingCount;

@@ -89,10 +89,11 @@ void
 pgsweep_enter_slot(void)
 {
 	PgSweepSlot *slot = &PgSweepPool->slots[MyProcNumber].slot;
+	PgSweepCounters base = {0};
 
-	memset(&slot->base, 0, sizeof(slot->base));
 	for (int s = 0; s < PGSWEEP_NUM_STRATEGIES; s++)
-		pgsweep_add_counters(&slot->base, &slot->counters[s], 1);
+		pgsweep_add_counters(&base, &slot->counters[s], 1);
+	slot->base = base;
 	memset(&slot->lease, 0, sizeof(slot->lease));
 
 	/* another start than the slot's next process */

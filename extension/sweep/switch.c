@@ -75,9 +75,10 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 	LWLockRelease(PgSweep->lock);
 
 	/*
-	 * From here on no process takes buffers from core's freelist.  Otherwise
-	 * its buffers would be in use at the switch back to "stock", which would
-	 * then pop and discard them one by one under the list's spinlock.
+	 * From here on core's freelist is not used.  Its buffers would be in use
+	 * at the switch back to "stock", which would then pop and discard them
+	 * one by one under the list's spinlock.  So it does with the few that a
+	 * process puts there which has not seen the switch yet.
 	 */
 	if (from == PGSWEEP_STOCK && to != PGSWEEP_STOCK)
 		StrategyEmptyFreelist();

@@ -76,6 +76,7 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 		PgSweepRow	row = {0};
 		int			hand;
 		uint64		passes;
+		double		usec;
 
 		pgsweep_hand_position(part, &hand, &passes);
 		put(&row, Int32GetDatum(i));
@@ -90,11 +91,16 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 		put_int8(&row, since[i].redirected_in);
 		put_int8(&row, since[i].local);
 		put_int8(&row, since[i].evictions);
-		/* the time in which as many pages are evicted as it has buffers */
-		if (since[i].evictions == 0)
+
+		/*
+		 * The time in which as many pages are evicted as it has buffers; NULL
+		 * also if that exceeds the range of 64 bits.
+		 */
+		usec = active_usec * part->num_buffers / Max(since[i].evictions, 1);
+		if (since[i].evictions == 0 || usec >= (double) PG_INT64_MAX)
 			put_null(&row);
 		else
-			put_interval(&row, (int64) (active_usec * part->num_buffers / since[i].evictions));
+			put_interval(&row, (int64) usec);
 		pgsweep_store_row(fcinfo, &row);
 	}
 	return (Datum) 0;
