@@ -5,10 +5,12 @@
  *	  own memory.
  *
  * The PGPROCs of each kind (clients, background workers, ...) are divided
- * equally among the nodes.  Each part is a consecutive range, because only
- * whole pages can be placed.  Each part of a free list is a list of its own. A
- * new process takes a PGPROC of the node that it runs on, or that it will be
- * bound to; if there is none, one of the nearest node that has one.
+ * equally among the nodes that had usable CPUs at start: a node of memory only
+ * (CXL, HBM) is far from each process.  Each part is a consecutive range,
+ * because only whole pages can be placed.  Each part of a free list is a list
+ * of its own.  A new process takes a PGPROC of the node that it runs on, or
+ * that it will be bound to; if there is none, one of the nearest node that has
+ * one.  So does a process on a node whose CPUs became usable later.
  *
  * Processes are bound only at their start: client backends, walsenders,
  * background workers, parallel workers included, and I/O workers, which fill
@@ -76,7 +78,8 @@ pgsweep_numa_proc_node(int procno)
 		int			n = procs_of_kind(kind, &freelist);
 
 		if (procno < n)
-			return (uint64) procno * pgsweep_numa_topology.nnodes / n;
+			return pgsweep_numa_topology.cpu_nodes[(uint64) procno *
+												   pgsweep_numa_topology.ncpu_nodes / n];
 		procno -= n;
 	}
 	pg_unreachable();
@@ -93,8 +96,8 @@ pgsweep_numa_divide_procs(void)
 		dlist_head *freelist;
 
 		(void) procs_of_kind(kind, &freelist);
-		for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
-			dlist_init(&parts[node]);
+		for (uint32 i = 0; i < pgsweep_numa_topology.ncpu_nodes; i++)
+			dlist_init(&parts[pgsweep_numa_topology.cpu_nodes[i]]);
 		while (!dlist_is_empty(freelist))
 		{
 			PGPROC	   *proc = dlist_container(PGPROC, links, dlist_pop_head_node(freelist));
@@ -123,17 +126,8 @@ static uint32
 node_to_run_on(void)
 {
 	if (pgsweep_numa_affinity == PGSWEEP_NUMA_AFFINITY_SPREAD && may_bind())
-	{
-		/* some node has a CPU */
-		for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
-		{
-			uint32		node = pg_atomic_fetch_add_u32(&PgSweepNuma->next_node, 1) %
-				pgsweep_numa_topology.nnodes;
-
-			if (pgsweep_numa_topology.node_cpus[node] > 0)
-				return node;
-		}
-	}
+		return pgsweep_numa_topology.cpu_nodes[pg_atomic_fetch_add_u32(&PgSweepNuma->next_node, 1) %
+											   pgsweep_numa_topology.ncpu_nodes];
 	return pgsweep_numa_topology.cpu_node[pgsweep_numa_current_cpu()];
 }
 
@@ -146,21 +140,22 @@ free_lists(dlist_head *freelist)
 	static dlist_head *lists[PGSWEEP_NUMA_MAX_NODES + 1];
 	const uint8 *distance;
 	uint32		order[PGSWEEP_NUMA_MAX_NODES];
-	uint32		nnodes = pgsweep_numa_topology.nnodes;
+	uint32		n = pgsweep_numa_topology.ncpu_nodes;
 
 	StaticAssertStmt(PGSWEEP_NUMA_MAX_NODES <= PROC_PLACEMENT_MAX_LISTS,
 					 "core does not take this many lists");
 
-	if (nnodes > 1 && my_node < 0)
+	if (pgsweep_numa_topology.nnodes > 1 && my_node < 0)
 		my_node = node_to_run_on();
 	if (!PgSweepNuma->procs_divided)
 		return NULL;
 
 	/* a node's distance to itself is the smallest; insertion sort */
 	distance = pgsweep_numa_topology.distance[my_node];
-	for (uint32 node = 0; node < nnodes; node++)
+	for (uint32 i = 0; i < n; i++)
 	{
-		uint32		at = node;
+		uint32		node = pgsweep_numa_topology.cpu_nodes[i];
+		uint32		at = i;
 
 		for (; at > 0 && distance[node] < distance[order[at - 1]]; at--)
 			order[at] = order[at - 1];
@@ -173,10 +168,10 @@ free_lists(dlist_head *freelist)
 
 		(void) procs_of_kind(kind, &of_kind);
 		if (of_kind == freelist)
-			for (uint32 i = 0; i < nnodes; i++)
+			for (uint32 i = 0; i < n; i++)
 				lists[i] = &PgSweepNuma->free_procs[kind][order[i]];
 	}
-	lists[nnodes] = NULL;
+	lists[n] = NULL;
 	return lists;
 }
 

@@ -75,8 +75,8 @@ typedef struct PgSweepNumaShared
 	pg_atomic_uint32 next_node;
 
 	/*
-	 * Core's free lists by kind and node, if procs_divided, which is constant
-	 * after start.  Protected by core's ProcStructLock.
+	 * Core's free lists by kind and node with CPUs, if procs_divided, which
+	 * is constant after start.  Protected by core's ProcStructLock.
 	 */
 	bool		procs_divided;
 	dlist_head	free_procs[PGSWEEP_NUMA_PROC_LISTS][PGSWEEP_NUMA_MAX_NODES];

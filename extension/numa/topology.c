@@ -74,6 +74,8 @@ find_cpus(bool *may_use)
 
 /*
  * Number the CPUs of each node, usable ones first, and count the usable ones.
+ * There is at least one, and each belongs to a node: to the first if that of
+ * no CPU is known.  So some node has CPUs.
  */
 static void
 rank_cpus(PgSweepNumaTopology *t, const bool *may_use)
@@ -92,6 +94,12 @@ rank_cpus(PgSweepNumaTopology *t, const bool *may_use)
 	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
 		if (!may_use[cpu])
 			t->cpu_rank[cpu] = next[t->cpu_node[cpu]]++;
+
+	t->ncpu_nodes = 0;
+	for (uint32 node = 0; node < t->nnodes; node++)
+		if (t->node_cpus[node] > 0)
+			t->cpu_nodes[t->ncpu_nodes++] = node;
+	Assert(t->ncpu_nodes > 0);
 }
 
 /*

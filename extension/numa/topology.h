@@ -39,6 +39,8 @@ typedef struct PgSweepNumaTopology
 	uint32		node_cpus[PGSWEEP_NUMA_MAX_NODES];	/* of ncpus, those whose
 													 * nearest node this is;
 													 * may be 0 */
+	uint32		ncpu_nodes;		/* nodes with such CPUs; >= 1 */
+	uint8		cpu_nodes[PGSWEEP_NUMA_MAX_NODES];	/* which these are */
 	uint8		distance[PGSWEEP_NUMA_MAX_NODES][PGSWEEP_NUMA_MAX_NODES];
 
 	/*

@@ -188,7 +188,7 @@ SELECT count(*) > 4, count(DISTINCT what), count(pages), count(bytes), count(nod
 	is_deeply(\@bad, [], 'two nodes: whole pages, none twice, each preferred on one node');
 	is($bytes->[0] + $bytes->[1], 16 * 1024 * 1024, 'two nodes: all blocks are on one of them');
 	cmp_ok(abs($bytes->[0] - $bytes->[1]), '<=', 64 * 8192, 'two nodes: each has half, to a page of descriptors');
-	cmp_ok((grep { $_->[4] == 2 } @mbind), '>=', 4 + 4, 'two nodes: descriptors and PGPROCs, which have been touched, are moved');
+	is(scalar(grep { $_->[4] == 2 } @mbind), 4 + 2, 'two nodes: descriptors and PGPROCs, which have been touched, are moved');
 
 	is( query(q{
 SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DISTINCT wanted_node) FROM pg_sweep_numa_residence WHERE what = 'descriptors'}),

@@ -164,8 +164,14 @@ SELECT (regexp_match(pg_read_file('/proc/self/status'), 'Cpus_allowed_list:\s*(\
 	return (\@procnos, \@bound);
 }
 
-# all CPUs on the first of three nodes: its PGPROCs come first, then those of the others
-start_with({ numa_placement => 'partition' }, SHIM_NODES => 3, SHIM_LOG => '/dev/null');
+# The nodes that PGPROCs are divided among
+my $owners = q{
+SELECT string_agg(DISTINCT wanted_node::text, ' ') FROM pg_sweep_numa_residence WHERE what IN ('procs', 'fast-path locks')};
+
+# all processes on the first of three nodes: its PGPROCs come first, then those of the
+# others
+start_with({ numa_placement => 'partition' },
+	SHIM_NODES => 3, SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_LOG => '/dev/null');
 query(q{
 CREATE ROLE plain LOGIN; CREATE ROLE boss LOGIN SUPERUSER;
 GRANT pg_read_server_files TO plain; GRANT EXECUTE ON FUNCTION pg_read_file(text) TO plain});
@@ -175,6 +181,8 @@ is_deeply(\@of, [ sort { $a <=> $b } @of ], "three nodes: the own node's PGPROCs
 
 # processes that come and go
 $node->pgbench('--no-vacuum --client=8 --jobs=2 --connect --transactions=40 --username=boss',
+query('CREATE EXTENSION pg_sweep');
+is(query($owners), '0 1 2', 'three nodes: each has PGPROCs');
 	0, [qr/processed: 320/], [], 'connections come and go', { come_and_go => 'SELECT 1;' });
 take_all('after many');
 
@@ -191,7 +199,21 @@ SKIP:
 	skip 'this machine has not two CPUs', 1 unless $cpus eq '0-1';
 
 	start_with({ numa_placement => 'partition', numa_affinity => 'spread' },
-		SHIM_NODES => 2, SHIM_SPLIT => 1, SHIM_LOG => '/dev/null');
+		SHIM_NODES => 2, SHIM_SPLIT => 2, SHIM_LOG => '/dev/null');
+# Nodes that have memory and no CPUs: no process waits there.
+start_with({ numa_placement => 'partition' },
+	SHIM_NODES => 4, SHIM_SPLIT => 2, SHIM_CPUS => 2, SHIM_LOG => '/dev/null');
+is(query(q{SELECT string_agg(cpus::text, ' ' ORDER BY node) FROM pg_sweep_nodes}), '1 1 0 0', 'no CPUs: on two of four nodes');
+is(query($owners), '0 1', 'no CPUs: PGPROCs are divided among the others');
+($procnos, $bound) = take_all('no CPUs');
+@of = map { int($_ * 2 / $max) } @$procnos;
+is_deeply(\@of, [ sort { $a <=> $b } @of ], "no CPUs: the own node's come first (@of)");
+$node->stop;
+start_with({ numa_placement => 'partition' }, SHIM_NODES => 3, SHIM_LOG => '/dev/null');
+is(query($owners), '0', 'one node with CPUs: it has all PGPROCs');
+take_all('one node with CPUs');
+$node->stop;
+
 	my @sessions = connect_as('boss', 8);
 	my @own = map {
 		int($_->query_safe($procno) * 2 / $max) . ' ' . $_->query_safe(q{

@@ -207,6 +207,16 @@ is( query(q{SELECT count(*) FROM pg_sweep_numa_residence WHERE node <> wanted_no
 	0, 'membind: nothing is wanted or found elsewhere');
 $server->stop;
 
+# CPUs of two nodes: the others are without CPUs for this server, but have memory
+start_under('--cpunodebind=1,2');
+is(query(q{SELECT string_agg(node::text, ' ' ORDER BY node) FROM pg_sweep_nodes WHERE cpus > 0}), '1 2', 'cpunodebind: two nodes with CPUs');
+is( query(q{SELECT count(DISTINCT wanted_node) FROM pg_sweep_numa_residence WHERE what = 'blocks'}),
+	$nodes, "cpunodebind: blocks are on all $nodes");
+is( query(q{
+SELECT string_agg(DISTINCT wanted_node::text || ' ' || node::text, ', ') FROM pg_sweep_numa_residence WHERE what = 'fast-path locks'}),
+	vm_huge() ? '' : '1 1, 2 2', 'cpunodebind: PGPROCs are on the two');
+$server->stop;
+
 # ---- processes ----
 
 # each node has one CPU, which has its number

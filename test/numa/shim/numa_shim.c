@@ -5,7 +5,8 @@
  * calls for them.  By the environment:
  *
  * SHIM_NODES=N		N nodes with memory, all CPUs on the first
- * SHIM_SPLIT=1		the same, but the CPUs are on the nodes in turn
+ * SHIM_SPLIT=K		the same, but the CPUs are on the first K nodes in turn
+ * SHIM_CPUS=N		the process may use N CPUs, and runs on the first
  * SHIM_POLICY=MODE:MASK	the memory policy that the server was started with
  * SHIM_DENY=CALL	that call fails with EPERM; mbind:K only the K-th time
  * SHIM_LOG=FILE	log each mbind(), which then succeeds and does nothing
@@ -110,11 +111,35 @@ mbind(void *address, unsigned long size, int mode, const unsigned long *nodes,
 }
 
 static int
+number(const char *name, int otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? atoi(value) : otherwise;
+}
+
+static int
 emulated_nodes(void)
 {
-	const char *nodes = getenv("SHIM_NODES");
+	return number("SHIM_NODES", 1);
+}
 
-	return nodes ? atoi(nodes) : 1;
+int
+sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	if (getenv("SHIM_CPUS") == NULL)
+		return ((int (*) (pid_t, size_t, cpu_set_t *))
+				dlsym(RTLD_NEXT, "sched_getaffinity")) (pid, size, set);
+	CPU_ZERO_S(size, set);
+	for (int cpu = 0; cpu < number("SHIM_CPUS", 1); cpu++)
+		CPU_SET_S(cpu, size, set);
+	return 0;
+}
+
+int
+sched_getcpu(void)
+{
+	return getenv("SHIM_CPUS") ? 0 : ((int (*) (void)) dlsym(RTLD_NEXT, "sched_getcpu")) ();
 }
 
 int
@@ -155,8 +180,8 @@ __attribute__((constructor))
 static void
 add_nodes(void)
 {
-	for (int i = 1; i < emulated_nodes(); i++)
-		if (getenv("SHIM_SPLIT") != NULL)
+	if (getenv("SHIM_SPLIT") != NULL)
+		for (int i = 1; i < emulated_nodes(); i++)
 			numa_bitmask_setbit(numa_nodes_ptr, i);
 }
 
@@ -166,8 +191,8 @@ numa_node_to_cpus(int node, struct bitmask *cpus)
 	if (getenv("SHIM_SPLIT") == NULL)
 		return ((int (*) (int, struct bitmask *)) dlsym(RTLD_NEXT, "numa_node_to_cpus")) (node, cpus);
 	numa_bitmask_clearall(cpus);
-	for (int cpu = 0; cpu < numa_num_configured_cpus(); cpu++)
-		if (cpu % emulated_nodes() == node)
+	for (int cpu = 0; cpu < number("SHIM_CPUS", numa_num_configured_cpus()); cpu++)
+		if (cpu % number("SHIM_SPLIT", 1) == node)
 			numa_bitmask_setbit(cpus, cpu);
 	return 0;
 }
