@@ -109,7 +109,8 @@ pgsweep_reset_counters(void)
 		}
 		slot->base = sum;
 	}
-	pgsweep_core_counts(&PgSweepPool->core_ticks_base, &base[PGSWEEP_STOCK].allocations);
+	pgsweep_core_counts(&PgSweepPool->core_passes_base, &PgSweepPool->core_hand_base,
+						&base[PGSWEEP_STOCK].allocations);
 
 	pgsweep_sum_partitions(PgSweepPool->part_base);
 	memset(PgSweepPool->switches, 0, sizeof(PgSweepPool->switches));
@@ -137,10 +138,11 @@ void
 pgsweep_get_strategy_stats(PgSweepStrategyStats *stats)
 {
 	PgSweepCounters totals[PGSWEEP_NUM_STRATEGIES];
-	uint64		ticks;
+	uint32		passes;
+	int			hand;
 
 	sum_slots(totals);
-	pgsweep_core_counts(&ticks, &totals[PGSWEEP_STOCK].allocations);
+	pgsweep_core_counts(&passes, &hand, &totals[PGSWEEP_STOCK].allocations);
 
 	for (int i = 0; i < PGSWEEP_NUM_STRATEGIES; i++)
 	{
@@ -153,6 +155,12 @@ pgsweep_get_strategy_stats(PgSweepStrategyStats *stats)
 		stats[i].switches = PgSweepPool->switches[i];
 		stats[i].active_usec = pgsweep_active_usec(i);
 	}
-	/* core moves its hand by one for each buffer that it looks at */
-	stats[PGSWEEP_STOCK].looked_at = ticks - PgSweepPool->core_ticks_base;
+
+	/*
+	 * Core moves its hand by one for each buffer that it looks at.  Its 32
+	 * bits of passes wrap around; their difference is right all the same.
+	 */
+	passes -= PgSweepPool->core_passes_base;
+	stats[PGSWEEP_STOCK].looked_at = (uint64) passes * NBuffers +
+		hand - PgSweepPool->core_hand_base;
 }

@@ -161,25 +161,24 @@ const BufferReplacementRoutine pgsweep_replacement_routine = {
 };
 
 /*
- * Core's own hand (ticks since the server started, modulo 2^32 passes), and the
- * allocations that core has made.  In any process.
+ * Core's own hand, and the allocations that core has made.  In any process.
  *
  * Core can only be asked for the allocations since it was last asked.  They
  * are added to the total, from which the background writer gets its answer.
+ * Each is taken from core once and added once.  Those that the background
+ * writer has taken, but not yet added when a reset comes, count as later than
+ * the reset: at most those of one of its cycles.
  */
 void
-pgsweep_core_counts(uint64 *ticks, uint64 *allocations)
+pgsweep_core_counts(uint32 *passes, int *hand, uint64 *allocations)
 {
-	uint32		passes;
 	uint32		recent;
-	int			hand;
 
 	/* Nothing in between can raise an error */
 	ask_core_only = true;
-	hand = StrategySyncStart(&passes, &recent);
+	*hand = StrategySyncStart(passes, &recent);
 	ask_core_only = false;
 
-	*ticks = (uint64) passes * NBuffers + hand;
 	*allocations = recent +
 		pg_atomic_fetch_add_u64(&PgSweepPool->core_allocations, recent);
 }

@@ -25,8 +25,9 @@ typedef struct PgSweepStrategyRoutine
 
 	/*
 	 * Position of the hand: buffer id in *hand, passes in *passes.  Never
-	 * goes back.  With several hands, -1 and the passes of their sum over the
-	 * pool.  Called in any process.  Must not ereport(ERROR).
+	 * goes back, except that core's passes begin anew after 2^32.  With
+	 * several hands, -1 and the passes of their sum over the pool.  Called in
+	 * any process.  Must not ereport(ERROR).
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
@@ -67,7 +68,7 @@ PGSWEEP_STRATEGIES(PGSWEEP_DECLARE_STRATEGY)
 /* hooks.c */
 extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
 extern const BufferReplacementRoutine pgsweep_replacement_routine;
-extern void pgsweep_core_counts(uint64 *ticks, uint64 *allocations);
+extern void pgsweep_core_counts(uint32 *passes, int *hand, uint64 *allocations);
 
 /* find_free.c */
 extern bool pgsweep_find_free_buffer(void);

@@ -255,7 +255,7 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 		pgsweep_lru_begin(&lru[i], &PgSweepPool->parts[i], pgsweep_recent_allocations(i));
 		wanting[i] = (begin + i) % n;
 	}
-	begin++;
+	begin = (begin + 1) % n;	/* a wrap-around would repeat one */
 
 	/* rounds, until no partition wants more or the pages are used up */
 	for (uint32 left = n; left > 0 && *wrote < max_pages;)

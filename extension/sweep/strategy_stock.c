@@ -17,12 +17,11 @@
 static void
 stock_position(int *hand, uint64 *passes)
 {
-	uint64		ticks;
-	uint64		allocations;
+	uint32		core_passes;
 
-	pgsweep_core_counts(&ticks, &allocations);
-	*hand = (int) (ticks % NBuffers);
-	*passes = ticks / NBuffers;
+	/* without taking core's count of allocations */
+	*hand = StrategySyncStart(&core_passes, NULL);
+	*passes = core_passes;
 }
 
 const PgSweepStrategyRoutine pgsweep_stock_strategy = {

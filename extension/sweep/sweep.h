@@ -230,7 +230,8 @@ typedef struct PgSweepPoolShared
 	NameData	set_by_role;	/* empty unless PGSWEEP_SET_BY_FUNCTION */
 	PgSweepCounters base[PGSWEEP_NUM_STRATEGIES];	/* totals at the last
 													 * reset */
-	uint64		core_ticks_base;	/* of core's hand, the same */
+	uint32		core_passes_base;	/* of core's hand, the same */
+	int			core_hand_base;
 	uint64		switches[PGSWEEP_NUM_STRATEGIES];	/* times made active */
 	int64		active_usec[PGSWEEP_NUM_STRATEGIES];	/* up to active_since or
 														 * stats_reset */

@@ -97,6 +97,26 @@ my $after = sql("SELECT $others");
 is($after, $before, 'and after it, allocations are stock\'s alone')
   or diag("before: $before, after: $after");
 
+# Core counts its passes in 32 bits.  The way of its hand goes on when they wrap around.
+require_modules($node, 'test_sweep');
+my $way = q{SELECT passes, hand, looked_at, allocations FROM pg_sweep_strategies WHERE strategy = 'stock'};
+$node->append_conf('postgresql.conf', 'bgwriter_lru_maxpages = 0');
+$node->reload;
+bgwriter_cycle($node);
+sql(q{
+	CREATE EXTENSION test_sweep;
+	SELECT test_sweep_set_core_passes(size, 4294967295) FROM pg_shmem_allocations WHERE name = 'Buffer Strategy Status';
+	SELECT pg_sweep_reset_stats()});
+my ($passes, $hand) = split /\|/, sql($way);
+is($passes, 4294967295, 'core\'s passes are the most that it can count');
+sql("SELECT measure_sweep_exact($n, 0)");
+my ($passes_after, $hand_after, $looked_at, $allocated) = split /\|/, sql($way);
+cmp_ok($passes_after, '<', 1_000_000, "and now $passes_after");
+cmp_ok(abs($looked_at - ($passes_after + 1) * 512 - $hand_after + $hand), '<', 512, "looked_at is the way of the hand ($looked_at)");
+cmp_ok($looked_at, '>=', $n, 'and no less than the allocations');
+$node->append_conf('postgresql.conf', 'bgwriter_lru_maxpages = 100');
+$node->reload;
+
 # A crash takes a strategy set by function away, here and in core
 switch_to($node, 'batched');
 sql("SELECT measure_sweep_exact($n, 0)");

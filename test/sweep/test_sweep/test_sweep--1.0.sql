@@ -85,3 +85,8 @@ AS '$libdir/test_sweep_layout' LANGUAGE C VOLATILE STRICT;
 -- What can be tested: the first is pg_sweep's own code, the others are broken.
 CREATE FUNCTION test_sweep_layout_codes()
 RETURNS SETOF text AS '$libdir/test_sweep_layout' LANGUAGE C IMMUTABLE STRICT;
+
+-- Sets the complete passes of core's own hand; returns what they were. size is that
+-- of core's struct, as pg_shmem_allocations has it.
+CREATE FUNCTION test_sweep_set_core_passes(size int8, passes int8)
+RETURNS int8 AS '$libdir/test_sweep_core' LANGUAGE C VOLATILE STRICT;
