@@ -257,7 +257,7 @@ proc_started(void)
 
 	/*
 	 * Only instead of an interleaving, which is meant for shared memory. Only
-	 * if shared buffers have policies of their own: otherwise, those that
+	 * if shared memory has policies of its own (placement.c): otherwise, what
 	 * this process touches first would become local, too.
 	 */
 	if (pgsweep_numa_local_memory && pgsweep_numa_topology.interleaved &&

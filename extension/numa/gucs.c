@@ -102,7 +102,7 @@ pgsweep_numa_define_gucs(void)
 
 	DefineCustomBoolVariable("pg_sweep.numa_local_memory",
 							 "Gives new processes their own memory on the NUMA node that they run on.",
-							 "Only if the server was started by \"numactl --interleave\", and shared memory is placed.",
+							 "Only if the server was started by \"numactl --interleave\", and shared memory is placed. Dynamic shared memory is local, too; core's other shared memory stays interleaved.",
 							 &pgsweep_numa_local_memory,
 							 false,
 							 PGC_SIGHUP,

@@ -84,17 +84,21 @@ int
 pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 {
 	NodeMask	mask = {0};
-	int			mode;
+	int			mode = MPOL_DEFAULT;
 	uint64		npages;
 	char	   *start = pgsweep_numa_whole_pages(piece, page_size, &npages);
 
 	if (npages == 0)
 		return 0;
 
+	/* the kernel takes, and gives, one bit less than it is told */
 	switch (piece->node)
 	{
 		case PGSWEEP_NUMA_NODE_DEFAULT:
-			mode = MPOL_DEFAULT;
+			break;
+		case PGSWEEP_NUMA_NODE_AS_STARTED:
+			if (get_mempolicy(&mode, mask.bits, PGSWEEP_NUMA_MAX_NODE_IDS + 1, NULL, 0) != 0)
+				return errno;
 			break;
 		case PGSWEEP_NUMA_NODE_INTERLEAVED:
 			mode = MPOL_INTERLEAVE;
@@ -108,7 +112,6 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 			break;
 	}
 
-	/* the kernel takes one bit less than it is told */
 	if (mbind(start, npages * page_size, mode,
 			  mode == MPOL_DEFAULT ? NULL : mask.bits,
 			  mode == MPOL_DEFAULT ? 0 : PGSWEEP_NUMA_MAX_NODE_IDS + 1,

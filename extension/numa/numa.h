@@ -108,6 +108,8 @@ extern void pgsweep_numa_detect_topology(uint32 emulated_nodes);
 #define PGSWEEP_NUMA_NODE_INTERLEAVED	(-1)	/* all nodes, page by page */
 #define PGSWEEP_NUMA_NODE_DEFAULT		(-2)	/* no policy: where first
 												 * touched */
+#define PGSWEEP_NUMA_NODE_AS_STARTED	(-3)	/* the policy that the server
+												 * was started with */
 
 typedef struct PgSweepNumaPiece
 {

@@ -9,6 +9,11 @@
  * blocks have not been touched yet, so telling the kernel is enough.  Core
  * has already set up descriptors and PGPROCs, so they are moved.
  *
+ * The rest of core's shared memory has the policy of the process that touches
+ * it first.  If that interleaves, as the server's does that was started so, it
+ * becomes the policy of the memory itself: pg_sweep.numa_local_memory takes it
+ * from the processes.
+ *
  * If the kernel refuses, the server starts without placement and logs why.
  *
  *-------------------------------------------------------------------------
@@ -23,6 +28,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
+#include "storage/shmem.h"
 
 /* Set at start and inherited */
 static PgSweepNumaPart parts[PGSWEEP_NUMA_MAX_PARTS];
@@ -261,6 +267,40 @@ pgsweep_numa_kernel_hint(int error)
 	}
 }
 
+/* More than the size of any shared memory; a power of two */
+#define FAR		(INT64CONST(1) << 46)
+
+/*
+ * The outermost byte of core's shared memory, downwards (-1) or upwards (1).
+ * Core tells only if an address is in it.
+ */
+static uintptr_t
+shmem_edge(int direction)
+{
+	uintptr_t	edge = (uintptr_t) BufferBlocks;
+
+	for (int64 step = FAR; step > 0; step /= 2)
+		while (ShmemAddrIsValid((void *) (edge + direction * step)))
+			edge += direction * step;
+	return edge;
+}
+
+/*
+ * Let all of core's shared memory keep an interleaving that the server was
+ * started with.  Returns 0 or errno.
+ */
+static int
+keep_interleaving(Size page_size)
+{
+	PgSweepNumaPiece all = {.node = PGSWEEP_NUMA_NODE_AS_STARTED};
+
+	if (!pgsweep_numa_topology.interleaved)
+		return 0;
+	all.start = (char *) shmem_edge(-1);
+	all.size = shmem_edge(1) - shmem_edge(-1) + 1;
+	return pgsweep_numa_place_piece(&all, page_size);
+}
+
 /*
  * Put all pieces on their nodes; all or none.  Adds up the bytes of the whole
  * pages.  Returns 0 or errno.
@@ -364,7 +404,9 @@ pgsweep_numa_place(void)
 		/* where processes cannot choose a PGPROC, moving it helps none */
 		procs = hooked && wish == PGSWEEP_NUMA_PLACEMENT_PARTITION;
 		pieces = make_pieces(wish, wish == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE, procs, &n);
-		status->error = place_pieces(pieces, n, page_size, &buffer_bytes, &other_bytes);
+		status->error = keep_interleaving(page_size);
+		if (status->error == 0)
+			status->error = place_pieces(pieces, n, page_size, &buffer_bytes, &other_bytes);
 		pfree(pieces);
 
 		if (status->error != 0)

@@ -101,10 +101,16 @@ if (system("gcc -shared -fPIC -o '$preload' '$source' -ldl -lnuma >/dev/null 2>&
 }
 
 # Local memory shows which processes call the hook.  3 is MPOL_INTERLEAVE, 4 MPOL_LOCAL.
+my $mbind = "$PostgreSQL::Test::Utils::tmp_check/mbind.log";
 my $set = "$PostgreSQL::Test::Utils::tmp_check/set_mempolicy.log";
+unlink $set, $mbind;
 start_with({ numa_placement => 'partition', numa_local_memory => 'on' },
-	SHIM_NODES => 2, SHIM_POLICY => '3:3', SHIM_SET_LOG => $set);
+	SHIM_NODES => 2, SHIM_POLICY => '3:3', SHIM_LOG => $mbind, SHIM_SET_LOG => $set);
 my @running = split /\n/, query(q{SELECT pid || ' ' || backend_type FROM pg_stat_activity ORDER BY 1});
+# Shared memory that pg_sweep does not place keeps the policy that the process loses.
+my ($address, $size, $how) = (slurp_file($mbind) =~ /\A(\d+) (\d+) (.*)$/m);
+is($how, '3 3 0 works', 'local_memory: first, memory gets the policy that the server was started with');
+is($size, query(q{SELECT sum(allocated_size) FROM pg_shmem_allocations}), 'local_memory: all shared memory does');
 my %calls;
 $calls{$_}++ foreach split /\n/, slurp_file($set);
 cmp_ok(scalar @running, '>=', 1 + 4 + 4, 'local_memory: there are ' . @running . ' processes');
@@ -121,10 +127,11 @@ foreach my $case (
 	[ 'interleaving stays while shared buffers have no policy of their own', { numa_placement => 'off' }, '3:3' ])
 {
 	my ($title, $settings, $policy) = @$case;
-	unlink $set;
-	start_with($settings, SHIM_NODES => 2, SHIM_POLICY => $policy, SHIM_SET_LOG => $set);
+	unlink $set, $mbind;
+	start_with($settings, SHIM_NODES => 2, SHIM_POLICY => $policy, SHIM_LOG => $mbind, SHIM_SET_LOG => $set);
 	query('SELECT 1');
 	$node->stop;
+	unlike(-e $mbind ? slurp_file($mbind) : '', qr/^\d+ \d+ [023] /m, "local_memory: $title, and memory gets no other");
 	# libnuma tries out another mode when it is loaded
 	unlike(-e $set ? slurp_file($set) : '', qr/ 4$/m, "local_memory: $title");
 }
@@ -175,14 +182,14 @@ start_with({ numa_placement => 'partition' },
 query(q{
 CREATE ROLE plain LOGIN; CREATE ROLE boss LOGIN SUPERUSER;
 GRANT pg_read_server_files TO plain; GRANT EXECUTE ON FUNCTION pg_read_file(text) TO plain});
+query('CREATE EXTENSION pg_sweep');
+is(query($owners), '0 1 2', 'three nodes: each has PGPROCs');
 my ($procnos, $bound) = take_all('three nodes');
 my @of = map { int($_ * 3 / $max) } @$procnos;
 is_deeply(\@of, [ sort { $a <=> $b } @of ], "three nodes: the own node's PGPROCs come first, then the others' (@of)");
 
 # processes that come and go
 $node->pgbench('--no-vacuum --client=8 --jobs=2 --connect --transactions=40 --username=boss',
-query('CREATE EXTENSION pg_sweep');
-is(query($owners), '0 1 2', 'three nodes: each has PGPROCs');
 	0, [qr/processed: 320/], [], 'connections come and go', { come_and_go => 'SELECT 1;' });
 take_all('after many');
 
@@ -194,12 +201,6 @@ wait_until_back($node) or die 'the server does not come back';
 take_all('after a crash');
 $node->stop;
 
-SKIP:
-{
-	skip 'this machine has not two CPUs', 1 unless $cpus eq '0-1';
-
-	start_with({ numa_placement => 'partition', numa_affinity => 'spread' },
-		SHIM_NODES => 2, SHIM_SPLIT => 2, SHIM_LOG => '/dev/null');
 # Nodes that have memory and no CPUs: no process waits there.
 start_with({ numa_placement => 'partition' },
 	SHIM_NODES => 4, SHIM_SPLIT => 2, SHIM_CPUS => 2, SHIM_LOG => '/dev/null');
@@ -214,6 +215,12 @@ is(query($owners), '0', 'one node with CPUs: it has all PGPROCs');
 take_all('one node with CPUs');
 $node->stop;
 
+SKIP:
+{
+	skip 'this machine has not two CPUs', 1 unless $cpus eq '0-1';
+
+	start_with({ numa_placement => 'partition', numa_affinity => 'spread' },
+		SHIM_NODES => 2, SHIM_SPLIT => 2, SHIM_LOG => '/dev/null');
 	my @sessions = connect_as('boss', 8);
 	my @own = map {
 		int($_->query_safe($procno) * 2 / $max) . ' ' . $_->query_safe(q{
