@@ -3,7 +3,7 @@
 # in the middle: no error, no hang, nothing lost, nothing miscounted.
 #
 # PG_SWEEP_STRESS_SECONDS sets the duration; test/long/sweep_stress_switch runs it
-# for three minutes.
+# for five minutes.
 
 use strict;
 use warnings FATAL => 'all';
