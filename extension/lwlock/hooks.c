@@ -30,10 +30,9 @@ const PgSweepLwlockPolicy *const pgsweep_lwlock_policies[] = {
 static struct
 {
 	PgSweepLwlockCounts *counts;	/* NULL if it is not counted */
-	instr_time	start;			/* if it is counted */
+	instr_time	start;			/* if it is counted, or can be overdue */
 	uint64		noted_ns;		/* length of the wait as noted; 0 = not noted */
-	bool		overtaken;		/* had a spurious wakeup, */
-	instr_time	since;			/* the first at this time */
+	uint32		vain;			/* spurious wakeups */
 }			my_wait;
 
 static inline const PgSweepLwlockPolicy *
@@ -63,12 +62,11 @@ begin_wait(const LWLock *lock, LWLockMode mode)
 	my_wait.counts = pgsweep_lwlock_track_waits ?
 		pgsweep_lwlock_counts(lock->tranche, mode) : NULL;
 	my_wait.noted_ns = 0;
-	my_wait.overtaken = false;
+	my_wait.vain = 0;
 	if (my_wait.counts)
-	{
 		pgsweep_lwlock_add(&my_wait.counts->contended, 1);
+	if (my_wait.counts || pgsweep_lwlock_handoff_after > 0)
 		INSTR_TIME_SET_CURRENT(my_wait.start);
-	}
 }
 
 /*
@@ -87,28 +85,25 @@ note_step(LWLockWaitStep step)
 }
 
 /*
- * Count a spurious wakeup.  Returns true if the process is overdue since the
- * first one.  The clock does not run from the start of the wait: in a long
- * queue every process would be late when its turn comes.  The lock would then
- * be handed over each time, with a process switch per acquisition (core's
- * comment in LWLockAcquire() says what that costs).
+ * Count a spurious wakeup.  Returns true if the process is overdue.  In a long
+ * queue, every process has waited for long when its turn comes.  The lock
+ * would then be handed over each time, with a process switch per acquisition
+ * (core's comment in LWLockAcquire() says what that costs).  So a process must
+ * have been woken several times itself.
  */
 static bool
 note_overtaken(void)
 {
+	my_wait.vain++;
 	if (my_wait.counts)
 	{
 		pgsweep_lwlock_add(&my_wait.counts->vain, 1);
-		if (!my_wait.overtaken)
+		if (my_wait.vain == 1)
 			pgsweep_lwlock_add(&my_wait.counts->overtaken, 1);
 	}
-	if (!my_wait.overtaken)
-	{
-		my_wait.overtaken = true;
-		INSTR_TIME_SET_CURRENT(my_wait.since);
-	}
 	return pgsweep_lwlock_handoff_after > 0 &&
-		ns_since(my_wait.since) > (uint64) pgsweep_lwlock_handoff_after * NS_PER_MS;
+		my_wait.vain >= PGSWEEP_LWLOCK_HANDOFF_EVERY &&
+		ns_since(my_wait.start) > (uint64) pgsweep_lwlock_handoff_after * NS_PER_MS;
 }
 
 static LWLockWaitStep
@@ -159,11 +154,11 @@ lwlock_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 }
 
 static LWLockWakeStep
-lwlock_wake(LWLock *lock)
+lwlock_wake(LWLock *lock, uint64 *state)
 {
 	const PgSweepLwlockPolicy *policy = policy_of(lock);
 
-	return policy->wake ? policy->wake(lock) : LW_WAKE_CORE;
+	return policy->wake ? policy->wake(lock, state) : LW_WAKE_CORE;
 }
 
 static void

@@ -71,12 +71,13 @@ typedef struct PgSweepLwlockPolicy
 	 * names, under the same rules.  NULL leaves the call to core.
 	 *
 	 * "overdue" is true if the process has waited for longer than
-	 * pg_sweep.lwlock_handoff_after since its first spurious wakeup.
+	 * pg_sweep.lwlock_handoff_after, and has had PGSWEEP_LWLOCK_HANDOFF_EVERY
+	 * spurious wakeups.
 	 */
 	LWLockWaitStep (*acquire) (LWLock *lock, LWLockMode mode, bool woken, bool overdue);
 	LWLockWaitStep (*acquire_or_wait) (LWLock *lock, LWLockMode mode);
 	bool		(*wait_for_var) (LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval);
-	LWLockWakeStep (*wake) (LWLock *lock);
+	LWLockWakeStep (*wake) (LWLock *lock, uint64 *state);
 } PgSweepLwlockPolicy;
 
 /*
@@ -203,10 +204,10 @@ extern bool pgsweep_lwlock_try_for_a_while(LWLock *lock, LWLockMode mode);
 extern bool pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval);
 
 /* queue.c */
-extern uint8 pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue);
 extern LWLockWaitStep pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode,
-													  uint8 waitmode, bool reserve);
-extern LWLockWakeStep pgsweep_lwlock_lock_list_or_leave(LWLock *lock);
+													  bool woken, bool overdue);
+extern LWLockWaitStep pgsweep_lwlock_acquire_or_wait(LWLock *lock, LWLockMode mode);
+extern LWLockWakeStep pgsweep_lwlock_lock_list_or_leave(LWLock *lock, uint64 *state);
 
 /*
  * counts.c.  The first two are called by the waiting process, anywhere; the
@@ -237,6 +238,7 @@ extern bool pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
  * CPUs), 1, 5 and 20 ms had the same rate and longest wait within noise:
  * moving to the front of the queue bounds the wait there.
  */
+#define PGSWEEP_LWLOCK_HANDOFF_EVERY	2
 #define PGSWEEP_LWLOCK_TRIES			100
 #define PGSWEEP_LWLOCK_MAX_TRIES		10000
 #define PGSWEEP_LWLOCK_HANDOFF_MS		20

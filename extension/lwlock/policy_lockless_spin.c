@@ -14,9 +14,7 @@ lockless_spin_acquire(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
 	if (!overdue && pgsweep_lwlock_try_for_a_while(lock, mode))
 		return LW_STEP_DONE;
-	return pgsweep_lwlock_acquire_or_queue(lock, mode,
-										   pgsweep_lwlock_waitmode(mode, woken, overdue),
-										   overdue);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, woken, overdue);
 }
 
 static LWLockWaitStep
@@ -24,7 +22,7 @@ lockless_spin_acquire_or_wait(LWLock *lock, LWLockMode mode)
 {
 	if (pgsweep_lwlock_try_for_a_while(lock, mode))
 		return LW_STEP_DONE;
-	return pgsweep_lwlock_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
+	return pgsweep_lwlock_acquire_or_wait(lock, mode);
 }
 
 const PgSweepLwlockPolicy pgsweep_lwlock_lockless_spin_policy = {

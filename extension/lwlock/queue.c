@@ -6,9 +6,10 @@
  * Core queues in three steps: lock the wait list, push, and check again
  * whether the lock is still taken; if not, leave the queue.  Here it is one
  * step: the compare-and-swap that pushes succeeds only if the state is
- * unchanged since the lock was seen to be taken.  So the queue has only
- * processes that must wait.  They leave it only by being woken.  No process
- * waits for one that lost its CPU while it held the wait list.
+ * unchanged since the lock was seen to be taken.  So a process that queues in
+ * this way must wait, and leaves the queue only by being woken.  To acquire,
+ * release or queue, it never waits for a process that lost its CPU while it
+ * held the wait list; but its wake-up may be left to that one.
  *
  * Phases of an acquisition, with the pairs of barriers:
  *
@@ -48,38 +49,54 @@
 #include "lwlock/lwlock.h"
 
 /*
- * How to queue for an acquisition: a process that was woken but lost the lock
- * again goes to the front.  Not so in shared mode, unless it is overdue.  One
- * wake-up wakes all shared waiters anywhere in the queue; in front, they
- * would always be ahead of exclusive ones.
- */
-uint8
-pgsweep_lwlock_waitmode(LWLockMode mode, bool woken, bool overdue)
-{
-	return overdue || (woken && mode == LW_EXCLUSIVE) ? mode | LW_WAIT_FRONT : mode;
-}
-
-/*
- * Acquire the lock in "mode", or queue in "waitmode".  If "reserve", the next
- * release hands the lock over instead of making it available; allowed only
- * with LW_WAIT_FRONT.
+ * Acquire the lock, or queue.  "woken" and "overdue" are those of
+ * PgSweepLwlockPolicy.acquire.
+ *
+ * A process that was woken but lost the lock again goes to the front.  Not so
+ * in shared mode, unless it is overdue.  One wake-up wakes all shared waiters
+ * anywhere in the queue; in front, they would always be ahead of exclusive
+ * ones.  An overdue process reserves the lock, unless it has only shared
+ * holders: one of these may acquire it again, or wait for a process that does,
+ * and must not meet a reservation.
+ *
+ * A process that goes to the front because of shared holders was overtaken by
+ * newer readers.  The readers that wait behind it must not be overtaken by
+ * them as well, so they are woken: the present phase is theirs, too.
  */
 LWLockWaitStep
-pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, bool reserve)
+pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, bool woken, bool overdue)
 {
 	uint64		state = LWLockReadState(lock);
+	uint8		waitmode;
 
-	/*
-	 * The release by an exclusive holder hands a reserved lock over.  A
-	 * shared holder may acquire the lock again, or wait for a process that
-	 * does, and must not meet a reservation.
-	 */
 	do
 	{
 		if (LWLockTryAcquire(lock, mode, &state))
 			return LW_STEP_DONE;
-	} while (!LWLockTryQueue(lock, &state, waitmode,
-							 reserve && (state & LW_VAL_EXCLUSIVE) ? LW_FLAG_RESERVED : 0));
+		waitmode = mode;
+		if (overdue || (woken && mode == LW_EXCLUSIVE))
+			waitmode |= LW_WAIT_FRONT;
+		if (overdue && (state & LW_VAL_EXCLUSIVE))
+			waitmode |= LW_WAIT_RESERVED;
+	} while (!LWLockTryQueue(lock, &state, waitmode));
+
+	return waitmode == (LW_EXCLUSIVE | LW_WAIT_FRONT) && (state & LW_SHARED_MASK) ?
+		LW_STEP_QUEUED_ADMIT : LW_STEP_QUEUED;
+}
+
+/*
+ * The same for LWLockAcquireOrWait().
+ */
+LWLockWaitStep
+pgsweep_lwlock_acquire_or_wait(LWLock *lock, LWLockMode mode)
+{
+	uint64		state = LWLockReadState(lock);
+
+	do
+	{
+		if (LWLockTryAcquire(lock, mode, &state))
+			return LW_STEP_DONE;
+	} while (!LWLockTryQueue(lock, &state, LW_WAIT_UNTIL_FREE));
 
 	return LW_STEP_QUEUED;
 }
@@ -89,16 +106,18 @@ pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, uint8 waitmode, b
  * it locked.
  */
 LWLockWakeStep
-pgsweep_lwlock_lock_list_or_leave(LWLock *lock)
+pgsweep_lwlock_lock_list_or_leave(LWLock *lock, uint64 *state)
 {
-	uint64		state = LWLockReadState(lock);
+	uint64		desired_state;
+	bool		left;
 
-	for (;;)
+	*state = LWLockReadState(lock);
+	do
 	{
-		bool		left = (state & LW_FLAG_LOCKED) != 0;
+		left = (*state & LW_FLAG_LOCKED) != 0;
+		desired_state = *state | (left ? LW_FLAG_WAKE_WANTED : LW_FLAG_LOCKED);
+	} while (!pg_atomic_compare_exchange_u64(LWLockState(lock), state, desired_state));
 
-		if (pg_atomic_compare_exchange_u64(LWLockState(lock), &state,
-										   state | (left ? LW_FLAG_WAKE_WANTED : LW_FLAG_LOCKED)))
-			return left ? LW_WAKE_LEFT : LW_WAKE_LOCKED;
-	}
+	*state = desired_state;
+	return left ? LW_WAKE_LEFT : LW_WAKE_LOCKED;
 }

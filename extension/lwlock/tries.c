@@ -128,7 +128,7 @@ pgsweep_lwlock_watch_for_a_while(LWLock *lock, pg_atomic_uint64 *valptr, uint64 
 	for (int tries = 0; tries < allowed; tries++)
 	{
 		if ((LWLockReadState(lock) & LW_VAL_EXCLUSIVE) == 0 ||
-			pg_atomic_read_u64(valptr) != oldval)
+			LWLockReadWord(valptr) != oldval)
 		{
 			learn(bound, tries, true);
 			return true;

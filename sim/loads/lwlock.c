@@ -17,6 +17,7 @@
  *	 load.snapshots_percent	0 .. 1000, default 200: shared acquisitions for 100
  *					transactions (procarray)
  *	 load.spin_tries	0 .. 10000, default 100: pg_sweep.lwlock_spin_tries
+ *	 load.handoff_ms	0 .. 3600000, default 20: pg_sweep.lwlock_handoff_after
  *	 load.acquisitions	1 .. 100 million, default 100,000: of all together, measured
  *	 load.warmup	0 .. 100 million, default a tenth of it: before that
  *
@@ -347,6 +348,8 @@ setup(void)
 	warmup = sim_config_int("load.warmup", 1, MAX_COUNT, Max(wanted / 10, 1));
 	pgsweep_lwlock_spin_tries = sim_config_int("load.spin_tries", 0, PGSWEEP_LWLOCK_MAX_TRIES,
 											   PGSWEEP_LWLOCK_TRIES);
+	pgsweep_lwlock_handoff_after = sim_config_int("load.handoff_ms", 0, PGSWEEP_LWLOCK_MAX_HANDOFF_MS,
+												  PGSWEEP_LWLOCK_HANDOFF_MS);
 	sim_procs_setup(backends);
 	waits_since = calloc(backends, sizeof(waits_since[0]));
 	if (waits_since == NULL)

@@ -79,7 +79,9 @@ my %least = (
 	'LWLockAcquire pg_read_barrier' => [ 'barrier', 'grant_wake' ],
 	'LWLockAttemptLock pg_atomic_compare_exchange_u64' => ['relaxed'],
 	'LWLockDequeueSelf pg_atomic_fetch_or_u64' => ['relaxed'],
-	'LWLockLinkWaiters pg_read_barrier' => [ 'barrier', 'grant_wake' ],
+	# needed only if a compare-and-swap that fails gives no order
+	'LWLockLinkWaiters pg_read_barrier' => [ 'barrier', 'push_link',
+		'LWLockPushAndUnlock:pg_atomic_compare_exchange_u64=release' ],
 	'LWLockPushAndUnlock pg_atomic_compare_exchange_u64' => [ 'release', 'push_link' ],
 	'LWLockQueueSelf pg_read_barrier' => [ 'barrier', 'reuse' ],
 	'LWLockReleaseClearVar pg_atomic_exchange_u64' => [ 'release', 'release_clear_var' ],
@@ -94,6 +96,7 @@ my %least = (
 	'LWLockWaitForVar pg_atomic_fetch_or_u64' => ['relaxed'],
 	'LWLockWaitListLock pg_atomic_fetch_or_u64' => [ 'acquire', 'push_link' ],
 	'LWLockWaitListUnlock pg_atomic_compare_exchange_u64' => [ 'release', 'update_var' ],
+	'LWLockWaitListUnlock pg_atomic_fetch_and_u64' => [ 'release', 'update_var' ],
 	'LWLockWakeup pg_write_barrier' => [ 'barrier', 'reuse' ],
 	# needed only if a compare-and-swap that fails gives no order
 	'LWLockWithoutNewest pg_read_barrier' => [ 'barrier', 'grant_wake',

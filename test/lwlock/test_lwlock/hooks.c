@@ -85,12 +85,12 @@ test_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 }
 
 static LWLockWakeStep
-test_wake(LWLock *lock)
+test_wake(LWLock *lock, uint64 *state)
 {
 	LWLockWakeStep step;
 
 	stop_at(lock, TEST_POINT_WAKE);
-	step = wrapped ? wrapped->wake(lock) : LW_WAKE_CORE;
+	step = wrapped ? wrapped->wake(lock, state) : LW_WAKE_CORE;
 	if (step == LW_WAKE_LOCKED)
 		stop_at(lock, TEST_POINT_WAKE_LOCKED);
 	return step;

@@ -33,6 +33,7 @@ typedef struct HarnessBackend
 	/* observe.c: for each lock */
 	bool		list_locked[HARNESS_MAX_LOCKS]; /* holds LW_FLAG_LOCKED */
 	bool		pushed;			/* in the queue, has not slept yet */
+	int			reservations;	/* made for the present acquisition */
 
 	int			spins;			/* pauses for the wait list (scripted.c) */
 

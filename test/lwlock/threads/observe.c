@@ -9,6 +9,7 @@
  *-------------------------------------------------------------------------
  */
 #include "shim.h"
+#include "stress.h"
 
 #include "storage/lwlock_queue.h"
 
@@ -144,6 +145,9 @@ observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLink
 	harness_count(list_is_mine ? HC_PUSHED_LOCKED : HC_PUSHED_LOCKLESS);
 	if (mode & LW_WAIT_FRONT)
 		harness_count(HC_PUSHED_FRONT);
+	/* the bound of extension/lwlock/queue.c */
+	if (mode & LW_WAIT_RESERVED)
+		MUST(++HARNESS_ME->reservations <= 2 * harness_round.nbackends);
 	if (mode == LW_WAIT_UNTIL_FREE)
 		harness_count(HC_PUSHED_UNTIL_FREE);
 
@@ -228,7 +232,8 @@ harness_observe(const volatile void *word, uint64 old, uint64 new, const Harness
 
 	if (new & ~old & LW_FLAG_RESERVED)
 	{
-		MUST((old & LW_LOCK_MASK) != 0);
+		MUST((old & LW_VAL_EXCLUSIVE) != 0);
+		MUST((mine->mode & LW_WAIT_RESERVED) != 0);
 		MUST(LWLockNewest(new) != INVALID_PROC_NUMBER);
 		harness_count(HC_RESERVED);
 	}

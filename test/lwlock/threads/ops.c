@@ -29,6 +29,7 @@ static void
 enter_exclusive(Protected *p)
 {
 	relaxed_add(&p->begun, 1);
+	HARNESS_ME->reservations = 0;
 	FAIL_IF(__atomic_exchange_n(&p->holders, -1, __ATOMIC_RELAXED) != 0);
 	FAIL_IF(p->data[0] != p->data[1]);
 	p->data[0]++;
@@ -52,6 +53,7 @@ enter_shared(Protected *p)
 {
 	uint64		seen;
 
+	HARNESS_ME->reservations = 0;
 	FAIL_IF(relaxed_add(&p->holders, 1) < 0);
 	seen = p->data[0];
 	stay();

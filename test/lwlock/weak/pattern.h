@@ -72,20 +72,20 @@ struct Pattern : rl::test_suite<T, NUM_PROCS>
 static LWLockWaitStep
 lockless_acquire(LWLock *lock, LWLockMode mode, bool woken)
 {
-	return pgsweep_lwlock_acquire_or_queue(lock, mode, mode, false);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, false, false);
 }
 
 static LWLockWaitStep
 lockless_acquire_or_wait(LWLock *lock, LWLockMode mode)
 {
-	return pgsweep_lwlock_acquire_or_queue(lock, mode, LW_WAIT_UNTIL_FREE, false);
+	return pgsweep_lwlock_acquire_or_wait(lock, mode);
 }
 
 /* as one that has waited for long, and is handed the lock */
 static LWLockWaitStep
 overdue_acquire(LWLock *lock, LWLockMode mode, bool woken)
 {
-	return pgsweep_lwlock_acquire_or_queue(lock, mode, mode | LW_WAIT_FRONT, true);
+	return pgsweep_lwlock_acquire_or_queue(lock, mode, true, true);
 }
 
 static bool
