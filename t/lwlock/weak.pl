@@ -77,7 +77,7 @@ foreach my $pattern (sort keys %patterns)
 my %least = (
 	'LWLockAcquire pg_atomic_fetch_or_u64' => ['relaxed'],
 	'LWLockAcquire pg_read_barrier' => [ 'barrier', 'grant_wake' ],
-	'LWLockAttemptLock pg_atomic_compare_exchange_u64' => ['relaxed'],
+	'LWLockAttemptLock pg_atomic_compare_exchange_u64' => [ 'acquire', 'release_clear_var' ],
 	'LWLockDequeueSelf pg_atomic_fetch_or_u64' => ['relaxed'],
 	# needed only if a compare-and-swap that fails gives no order
 	'LWLockLinkWaiters pg_read_barrier' => [ 'barrier', 'push_link',

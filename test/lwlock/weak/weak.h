@@ -27,6 +27,7 @@ typedef int ProcNumber;
 #define unlikely(x)				(x)
 #define likely(x)				(x)
 #define Assert(x)				((void) 0)
+#define pg_unreachable()		abort()
 #define elog(level, ...)		RL_ASSERT(!"elog")
 #define StaticAssertDecl(x, message)	struct unused_assertion
 #define AssertVariableIsOfTypeMacro(x, type)	((void) 0)
