@@ -59,8 +59,8 @@ pgsweep_lwlock_define_gucs(void)
 							NULL, NULL, NULL);
 
 	DefineCustomIntVariable("pg_sweep.lwlock_handoff_after",
-							"Sets the time after the first spurious wakeup until an LWLock is handed over.",
-							"A process that wakes and loses the lock again moves to the front of the queue; after this time the lock is handed to it. Zero disables handing over. Without effect under policy \"stock\".",
+							"Sets the time that a process waits until an LWLock is handed over to it.",
+							"It counts from the begin of the wait. Only a process that has been woken twice and lost the lock again is handed it. Zero disables handing over. Without effect under policy \"stock\".",
 							&pgsweep_lwlock_handoff_after,
 							PGSWEEP_LWLOCK_HANDOFF_MS, 0, PGSWEEP_LWLOCK_MAX_HANDOFF_MS,
 							PGC_SIGHUP,

@@ -102,7 +102,7 @@ note_overtaken(void)
 			pgsweep_lwlock_add(&my_wait.counts->overtaken, 1);
 	}
 	return pgsweep_lwlock_handoff_after > 0 &&
-		my_wait.vain >= PGSWEEP_LWLOCK_HANDOFF_EVERY &&
+		my_wait.vain >= PGSWEEP_LWLOCK_HANDOFF_WAKEUPS &&
 		ns_since(my_wait.start) > (uint64) pgsweep_lwlock_handoff_after * NS_PER_MS;
 }
 

@@ -71,7 +71,7 @@ typedef struct PgSweepLwlockPolicy
 	 * names, under the same rules.  NULL leaves the call to core.
 	 *
 	 * "overdue" is true if the process has waited for longer than
-	 * pg_sweep.lwlock_handoff_after, and has had PGSWEEP_LWLOCK_HANDOFF_EVERY
+	 * pg_sweep.lwlock_handoff_after, and has had PGSWEEP_LWLOCK_HANDOFF_WAKEUPS
 	 * spurious wakeups.
 	 */
 	LWLockWaitStep (*acquire) (LWLock *lock, LWLockMode mode, bool woken, bool overdue);
@@ -238,7 +238,7 @@ extern bool pgsweep_lwlock_set_tranche(const char *tranche, uint8 policy,
  * CPUs), 1, 5 and 20 ms had the same rate and longest wait within noise:
  * moving to the front of the queue bounds the wait there.
  */
-#define PGSWEEP_LWLOCK_HANDOFF_EVERY	2
+#define PGSWEEP_LWLOCK_HANDOFF_WAKEUPS	2
 #define PGSWEEP_LWLOCK_TRIES			100
 #define PGSWEEP_LWLOCK_MAX_TRIES		10000
 #define PGSWEEP_LWLOCK_HANDOFF_MS		20
