@@ -7,9 +7,9 @@
  * whether the lock is still taken; if not, leave the queue.  Here it is one
  * step: the compare-and-swap that pushes succeeds only if the state is
  * unchanged since the lock was seen to be taken.  So a process that queues in
- * this way must wait, and leaves the queue only by being woken.  To acquire,
- * release or queue, it never waits for a process that lost its CPU while it
- * held the wait list; but its wake-up may be left to that one.
+ * this way must wait, and leaves the queue only by being woken.  It never
+ * waits for a process that lost its CPU while it held the wait list; but its
+ * wake-up may be left to that one.
  *
  * Phases of an acquisition, with the pairs of barriers:
  *
@@ -18,18 +18,20 @@
  *	   newest (LWLockTryQueue(), a full barrier, pairs with the read barriers
  *	   in LWLockLinkWaiters() and LWLockWithoutNewest()).  On failure, go to 1.
  *	3. Sleep until woken (core).  The waker's write barrier before it clears
- *	   lwWaiting (LWLockWakeup()) pairs with the read barrier in
+ *	   lwWaiting (LWLockWakeTaken()) pairs with the read barrier in
  *	   LWLockAcquire(), after which LW_WAIT_GRANTED is read.
  *	4. Core has set LW_FLAG_RELEASE_OK, and retries once unless the lock was
  *	   handed over.  If that fails, go to 1, now perhaps for the front of the
- *	   queue (pgsweep_lwlock_waitmode()).
+ *	   queue.
  *
  * Why no wake-up is lost: step 2 proves that the lock was held or reserved
- * when this process was in the queue.  The holder's release is the next
- * change of the lock's bits to zero, and reads the queue in the same
- * operation.  It wakes waiters if LW_FLAG_RELEASE_OK is set.  If not, a woken
- * process has not retried yet.  That process sets the flag before it retries,
- * so a holder that makes it fail releases the lock after that.
+ * when this process was in the queue.  If it was held, the holder's release
+ * is the next change of the lock's bits to zero, and reads the queue in the
+ * same operation.  It wakes waiters if LW_FLAG_RELEASE_OK or
+ * LW_FLAG_RESERVED is set.  If not, a woken process has not retried yet.
+ * That process sets the flag before it retries, so a holder that makes it
+ * fail releases the lock after that.  If it was reserved and free, a wake-up
+ * was on its way to hand it over, and the new holder's release is next.
  *
  * A wake-up needs the wait list locked.  If another process has it locked,
  * the releaser leaves the wake-up to that process (LW_FLAG_WAKE_WANTED, in
@@ -59,6 +61,10 @@
  * holders: one of these may acquire it again, or wait for a process that does,
  * and must not meet a reservation.
  *
+ * The bound: a process that has reserved the lock gets it by that reservation,
+ * after those that reserved it before, unless the lock was acquired in shared
+ * mode meanwhile (see the notes in core's lwlock.c).
+ *
  * A process that goes to the front because of shared holders was overtaken by
  * newer readers.  The readers that wait behind it must not be overtaken by
  * them as well, so they are woken: the present phase is theirs, too.
@@ -74,10 +80,10 @@ pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, bool woken, bool 
 		if (LWLockTryAcquire(lock, mode, &state))
 			return LW_STEP_DONE;
 		waitmode = mode;
-		if (overdue || (woken && mode == LW_EXCLUSIVE))
-			waitmode |= LW_WAIT_FRONT;
-		if (overdue && (state & LW_VAL_EXCLUSIVE))
+		if (overdue && (state & (LW_VAL_EXCLUSIVE | LW_FLAG_RESERVED)))
 			waitmode |= LW_WAIT_RESERVED;
+		else if (overdue || (woken && mode == LW_EXCLUSIVE))
+			waitmode |= LW_WAIT_FRONT;
 	} while (!LWLockTryQueue(lock, &state, waitmode));
 
 	return waitmode == (LW_EXCLUSIVE | LW_WAIT_FRONT) && (state & LW_SHARED_MASK) ?

@@ -34,6 +34,7 @@ typedef struct HarnessBackend
 	bool		list_locked[HARNESS_MAX_LOCKS]; /* holds LW_FLAG_LOCKED */
 	bool		pushed;			/* in the queue, has not slept yet */
 	int			reservations;	/* made for the present acquisition */
+	uint64		shared_at_reservation;	/* shared acquisitions until the last one */
 
 	int			spins;			/* pauses for the wait list (scripted.c) */
 

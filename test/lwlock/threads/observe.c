@@ -55,6 +55,7 @@ static struct
 	uint64		new;
 }			history[HISTORY];
 static uint64 nhistory;
+static uint64 nshared[HARNESS_MAX_LOCKS];	/* acquisitions in LW_SHARED */
 
 static void
 remember(int i, uint64 old, uint64 new)
@@ -64,6 +65,8 @@ remember(int i, uint64 old, uint64 new)
 	history[nhistory % HISTORY].old = old;
 	history[nhistory % HISTORY].new = new;
 	nhistory++;
+	if ((new & LW_SHARED_MASK) > (old & LW_SHARED_MASK))
+		nshared[i]++;
 }
 
 static void
@@ -135,6 +138,22 @@ newer_of(ProcNumber procno)
 			harness_fail("lock %d was changed from %s to %s: must be %s", i, describe(old), describe(new), #cond); \
 	} while (0)
 
+/*
+ * The bound of extension/lwlock/queue.c: a reservation is not lost, but to
+ * shared acquisitions.
+ */
+static void
+observe_reservation(int i, uint64 old, uint64 new)
+{
+#ifdef HARNESS_FIBERS
+	HarnessBackend *me = HARNESS_ME;
+
+	MUST(me->reservations == 0 || me->shared_at_reservation != nshared[i]);
+	me->shared_at_reservation = nshared[i];
+	me->reservations++;
+#endif
+}
+
 /* A new waiter, which is the newest now */
 static void
 observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLinks *mine)
@@ -143,11 +162,10 @@ observe_push(int i, uint64 old, uint64 new, bool list_is_mine, const HarnessLink
 
 	HARNESS_ME->pushed = true;
 	harness_count(list_is_mine ? HC_PUSHED_LOCKED : HC_PUSHED_LOCKLESS);
-	if (mode & LW_WAIT_FRONT)
+	if (mode & (LW_WAIT_FRONT | LW_WAIT_RESERVED))
 		harness_count(HC_PUSHED_FRONT);
-	/* the bound of extension/lwlock/queue.c */
 	if (mode & LW_WAIT_RESERVED)
-		MUST(++HARNESS_ME->reservations <= 2 * harness_round.nbackends);
+		observe_reservation(i, old, new);
 	if (mode == LW_WAIT_UNTIL_FREE)
 		harness_count(HC_PUSHED_UNTIL_FREE);
 
@@ -219,9 +237,10 @@ harness_observe(const volatile void *word, uint64 old, uint64 new, const Harness
 		if (old & LW_FLAG_RESERVED)
 		{
 			MUST((old & LW_LOCK_MASK) == 0);
-			MUST((new & LW_FLAG_RESERVED) == 0);
+			MUST((new & LW_FLAG_RESERVED) == 0 || (new & LW_VAL_EXCLUSIVE) != 0);
 			MUST(list_is_mine);
-			harness_count(HC_GRANTED);
+			for (uint64 n = new & LW_VAL_EXCLUSIVE ? 1 : new & LW_SHARED_MASK; n > 0; n--)
+				harness_count(HC_GRANTED);
 		}
 		else if (me->pushed)
 		{
@@ -230,6 +249,8 @@ harness_observe(const volatile void *word, uint64 old, uint64 new, const Harness
 		}
 	}
 
+	if (old & ~new & LW_FLAG_RESERVED)
+		MUST((old & LW_LOCK_MASK) == 0 && (new & LW_LOCK_MASK) != 0);
 	if (new & ~old & LW_FLAG_RESERVED)
 	{
 		MUST((old & LW_VAL_EXCLUSIVE) != 0);
