@@ -17,11 +17,10 @@
  *	2. Otherwise link to the newest waiter, and swap this process in as the
  *	   newest (LWLockTryQueue(), a full barrier, pairs with the read barriers
  *	   in LWLockLinkWaiters() and LWLockWithoutNewest()).  On failure, go to 1.
- *	3. Sleep until woken (core).  The waker's write barrier before it clears
- *	   lwWaiting (LWLockWakeTaken()) pairs with the read barrier in
- *	   LWLockAcquire(), after which LW_WAIT_GRANTED is read.
- *	4. Core has set LW_FLAG_RELEASE_OK, and retries once unless the lock was
- *	   handed over.  If that fails, go to 1, now perhaps for the front of the
+ *	3. Sleep until woken (core).
+ *	4. Core sets LW_FLAG_RELEASE_OK, a full barrier that pairs with the
+ *	   waker's compare-and-swap in LWLockUnlockAfterTaking(), and reads
+ *	   LW_WAIT_GRANTED.  It retries once unless the lock was handed over.  If that fails, go to 1, now perhaps for the front of the
  *	   queue.
  *
  * Why no wake-up is lost: step 2 proves that the lock was held or reserved

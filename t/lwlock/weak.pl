@@ -56,6 +56,7 @@ sub search
 # ---- no forbidden outcome ----
 
 my %patterns = (
+	admit => 4e3,
 	push_link => 1e5,
 	grant_wake => 5e4,
 	update_var => 1e5,
@@ -75,8 +76,8 @@ foreach my $pattern (sort keys %patterns)
 # The least order that each primitive needs, and a pattern in which less is seen.
 # A change of the code that adds or removes one belongs here, and in README.md.
 my %least = (
-	'LWLockAcquire pg_atomic_fetch_or_u64' => ['relaxed'],
-	'LWLockAcquire pg_read_barrier' => [ 'barrier', 'grant_wake' ],
+	'LWLockAcquire pg_atomic_fetch_or_u64' => [ 'acquire', 'grant_wake' ],
+	'LWLockAdmitShared pg_atomic_fetch_or_u64' => [ 'acquire', 'admit' ],
 	'LWLockAttemptLock pg_atomic_compare_exchange_u64' => [ 'acquire', 'release_clear_var' ],
 	'LWLockDequeueSelf pg_atomic_fetch_or_u64' => ['relaxed'],
 	# needed only if a compare-and-swap that fails gives no order
@@ -97,7 +98,7 @@ my %least = (
 	'LWLockWaitListLock pg_atomic_fetch_or_u64' => [ 'acquire', 'push_link' ],
 	'LWLockWaitListUnlock pg_atomic_compare_exchange_u64' => [ 'release', 'update_var' ],
 	'LWLockWaitListUnlock pg_atomic_fetch_and_u64' => [ 'release', 'update_var' ],
-	'LWLockWakeup pg_write_barrier' => [ 'barrier', 'reuse' ],
+	'LWLockWakeTaken pg_write_barrier' => [ 'barrier', 'reuse' ],
 	# needed only if a compare-and-swap that fails gives no order
 	'LWLockWithoutNewest pg_read_barrier' => [ 'barrier', 'grant_wake',
 		'LWLockUnlockAfterTaking:pg_atomic_compare_exchange_u64=release' ],

@@ -24,6 +24,7 @@
 
 #include "code.inc"
 #include "pattern.h"
+#include "admit.cc"
 #include "push_link.cc"
 #include "grant_wake.cc"
 #include "update_var.cc"
@@ -139,6 +140,7 @@ main(int argc, char **argv)
 #define RUN(name) \
 	if (pattern == #name) \
 		return run<name>(#name, params, history)
+	RUN(admit);
 	RUN(push_link);
 	RUN(grant_wake);
 	RUN(update_var);
