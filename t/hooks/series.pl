@@ -41,7 +41,7 @@ my %limit = (
 	'0002-sweep-replacement-hooks.patch' => 280,
 	'0003-numa-placement-hooks.patch' => 100,
 	'0004-lwlock-state-word.patch' => 400,
-	'0005-lwlock-wait-hooks.patch' => 650,
+	'0005-lwlock-wait-hooks.patch' => 680,
 	'0006-pins-private-refcount.patch' => 410,
 	'0007-ring-flush-hooks.patch' => 140);
 
