@@ -42,6 +42,7 @@ list_waiters(uint64 state)
 				break;
 		appendStringInfo(&buf, "%s%d%c%s", n > 0 ? " " : "", actor,
 						 "esw"[Min(LW_WAIT_MODE(proc->lwWaitMode), LW_WAIT_UNTIL_FREE)],
+						 proc->lwWaitMode & LW_WAIT_RESERVED ? "!" :
 						 proc->lwWaitMode & LW_WAIT_FRONT ? "+" : "");
 		cur = proc->lwWaitLink.next;
 	}
