@@ -53,10 +53,10 @@
  * Acquire the lock, or queue.  "woken" and "overdue" are those of
  * PgSweepLwlockPolicy.acquire.
  *
- * A process that was woken but lost the lock again goes to the front.  Not so
- * in shared mode, unless it is overdue.  One wake-up wakes all shared waiters
- * anywhere in the queue; in front, they would always be ahead of exclusive
- * ones.  An overdue process reserves the lock, unless it has only shared
+ * A process that was woken but lost the lock again goes to the front, if it
+ * wants the lock exclusively.  One wake-up wakes all shared waiters anywhere
+ * in the queue; in front, they would always be ahead of exclusive ones.  An
+ * overdue process, in either mode, reserves the lock, unless it has shared
  * holders: one of these may acquire it again, or wait for a process that does,
  * and must not meet a reservation.
  *
@@ -81,7 +81,7 @@ pgsweep_lwlock_acquire_or_queue(LWLock *lock, LWLockMode mode, bool woken, bool 
 		waitmode = mode;
 		if (overdue && (state & (LW_VAL_EXCLUSIVE | LW_FLAG_RESERVED)))
 			waitmode |= LW_WAIT_RESERVED;
-		else if (overdue || (woken && mode == LW_EXCLUSIVE))
+		else if (woken && mode == LW_EXCLUSIVE)
 			waitmode |= LW_WAIT_FRONT;
 	} while (!LWLockTryQueue(lock, &state, waitmode));
 

@@ -55,7 +55,7 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_j
 my %not_preloaded = (
 	state => 'not preloaded',
 	note => $preload_note,
-	server_api => 2,
+	server_api => 3,
 	message => 'pg_sweep must be loaded via "shared_preload_libraries"');
 my %not_patched = (
 	state => 'server not patched',
@@ -164,7 +164,7 @@ SKIP:
 		$node, "$title, not preloaded",
 		state => 'wrong API',
 		note =>
-		  "The server's hooks have API number $api, this library was built for 2; use the pg_sweep that the server's patches came with.",
+		  "The server's hooks have API number $api, this library was built for 3; use the pg_sweep that the server's patches came with.",
 		server_api => $api,
 		message => "the server's hooks have another API number");
 
@@ -174,7 +174,7 @@ SKIP:
 	is($node->start(fail_ok => 1), 0, "$title: the server does not start");
 	my $log = slurp_file($node->logfile, $offset);
 	like($log,
-		qr/FATAL:  pg_sweep was built for hook API number 2, but this server has number $api\n/,
+		qr/FATAL:  pg_sweep was built for hook API number 3, but this server has number $api\n/,
 		"$title: it names both numbers");
 	like(
 		$log,
