@@ -42,7 +42,8 @@ my %mix = (
 	'acquire or wait' => 4,
 	'update var' => 8,
 	'wait for var' => 16,
-	conditional => 32);
+	conditional => 32,
+	'conditional shared' => 64);
 
 # Search a model, compiled with some definitions.  Returns the output of pan.
 sub search
@@ -104,9 +105,9 @@ sub defines
 	{
 		my $times = $role =~ s/^(\d) // ? $1 : $operations;
 
-		push @values, sum(map { $mix{$_} // die $_ } split /, /, $role) + 64 * $times;
+		push @values, sum(map { $mix{$_} // die $_ } split /, /, $role) + 128 * $times;
 	}
-	return ("MIX=" . $values[0] % 64, "OPS=$operations", @$defines) if @roles == 1;
+	return ("MIX=" . $values[0] % 128, "OPS=$operations", @$defines) if @roles == 1;
 	return ((map { "R$_=$values[$_ - 1]" } 1 .. @roles), @$defines);
 }
 
@@ -114,24 +115,32 @@ sub defines
 
 # Processes, operations of each, which, least number of states, other definitions
 my $barge = 'conditional; conditional';
+my $barges = 'conditional, conditional shared';
+my $let_in = "wait for var; shared; exclusive; 3 $barges";
 my @cases = (
-	[ 3, 2, 'exclusive', 2e6 ],
+	[ 3, 1, '2 exclusive; 2 exclusive; exclusive', 1e6 ],
 	[ 3, 1, '2 exclusive, shared; exclusive, shared; exclusive, shared', 2e6 ],
 	[ 3, 1, 'exclusive, shared, acquire or wait', 5e5 ],
 	[ 3, 1, 'exclusive, update var, wait for var', 3e5 ],
-	[ 3, 1, 'exclusive, shared', 5e5, 'STRAYS=1' ],
+	[ 3, 1, 'exclusive, shared; exclusive; exclusive', 5e5, 'STRAYS=1' ],
 	[ 3, 1, 'exclusive, shared, acquire or wait', 5e5, 'FINE' ],
-	[ 4, 1, 'exclusive', 3e6 ],
 	[ 4, 1, "$barge; exclusive; wait for var", 5e5 ],
-	[ 5, 1, "$barge; conditional; exclusive; wait for var", 3e6, 'WAYS=2' ],
-	[ 5, 1, 'conditional; 2 conditional' . '; acquire or wait' x 3, 2e6, 'WAYS=2' ]);
+	[ 4, 1, 'exclusive; exclusive; exclusive; 3 conditional', 1e6, 'WAYS=2' ],
+	[ 4, 1, $let_in =~ s/3 /2 /r, 5e5, 'WAYS=2' ]);
 my $any = 'exclusive, shared, acquire or wait';
 my $var = 'update var, wait for var';
 my @long_cases = (
+	[ 5, 1, 'conditional; 2 conditional' . '; acquire or wait' x 3, 2e6, 'WAYS=2' ],
+	[ 3, 1, 'exclusive, shared', 5e5, 'STRAYS=1' ],
+	[ 3, 2, 'exclusive', 5e6 ],
+	[ 4, 1, 'exclusive', 3e6 ],
+	[ 5, 1, "$barge; conditional; exclusive; wait for var", 3e6, 'WAYS=2' ],
 	[ 3, 2, 'exclusive, shared', 2e7 ],
 	[ 3, 1, "2 $any; 2 $any; $any", 5e6 ],
 	[ 3, 1, "2 $var; 2 $var; $var", 5e6 ],
 	[ 4, 1, 'exclusive, acquire or wait', 5e6 ],
+	[ 4, 1, $let_in, 1e7, 'WAYS=2' ],
+	[ 4, 1, "3 $barges; exclusive; exclusive; shared", 5e6, 'WAYS=2' ],
 	[ 4, 1, "$barge; exclusive, update var; wait for var", 2e6 ],
 	[ 5, 1, "$barge; exclusive; acquire or wait; wait for var", 9e6, 'WAYS=2' ]);
 
@@ -159,31 +168,43 @@ foreach my $case (@cases, $long ? @long_cases : (), $long ? map { [ @$_, 'SAMPLE
 # A search that ends early, for lack of depth or of memory
 my $cut = search('cut short', [ 'OPS=1', 'MIX=1' ], { short => 1, depth => 50 });
 isnt(finding($cut), '', 'a search that is not deep enough is noticed: ' . finding($cut));
-$cut = search('no memory', [ 'OPS=2', 'MIX=1' ], { short => 1, megabytes => 200 });
+$cut = search('no memory', [ 'OPS=2', 'MIX=1' ], { short => 1, megabytes => 150 });
 isnt(finding($cut), '', 'a search without enough memory is noticed: ' . finding($cut));
 
 # The smallest case that shows the error, and the property that must fail
 my $stuck = qr/invalid end state/;
 my $not_told = qr/g_told/;
 my $on_free_lock = qr/g_(?:var_)?asleep/;
+my $no_setter = qr/g_setters/;
+my $not_handed = qr/hands.*g_lost/;
 my $delayed = qr/$not_told|$on_free_lock|$stuck/;
 my %mutants = (
+	ADMIT_CLEARS_RELEASE_OK => [ 4, 1, $let_in, qr/g_var_asleep/, 'WAYS=2' ],
+	ADMIT_IGNORES_HOLDERS => [ 3, 1, "3 $barges; exclusive; shared", qr/g_linked/, 'WAYS=2' ],
+	ADMIT_TAKES_ALL => [ 3, 1, "3 $barges; exclusive; exclusive", qr/\(mode\[cur\]&7\)==2/, 'WAYS=2' ],
+	ADMIT_TAKES_ONE => [ 4, 1, "2 $barges; exclusive; shared; shared", qr/st_sh.*g_linked&g_queued/, 'WAYS=2' ],
 	AGAIN_WITH_RELEASE_OK => [ 4, 1, '9 conditional; conditional; exclusive; exclusive', qr/rounds/, 'WAYS=2' ],
-	ALL_TO_FRONT => [ 3, 1, 'exclusive', qr/g_before/ ],
+	ANY_NEXT_KEEPS => [ 3, 1, '3 conditional; exclusive; exclusive', $no_setter, 'WAYS=2' ],
 	ATTEMPT_IGNORES_RESERVED => [ 3, 2, 'exclusive', qr/w_reserved/ ],
 	DEQUEUE_UNLOCKED => [ 3, 1, 'exclusive', qr/g_owner==me/ ],
+	DROPS_NEXT => [ 3, 1, '4 conditional; exclusive; exclusive', $not_handed, 'WAYS=2' ],
+	FRONT_NOT_IN_ORDER => [ 3, 1, '4 conditional; exclusive; exclusive', qr/g_linked|g_before/, 'WAYS=2' ],
 	GRANT_TOLD_LATE => [ 3, 2, 'exclusive', $stuck ],
-	GRANT_TO_ANY => [ 3, 2, 'exclusive, shared', $stuck ],
+	GRANT_TO_ANY => [ 3, 1, '2 exclusive, shared; exclusive, shared; exclusive, shared', qr/mode\[me\]&16/ ],
+	GRANT_TO_FRONT => [ 3, 2, 'exclusive', $not_handed ],
 	LATER_KEEP_LINK => [ 4, 1, 'exclusive', qr/g_queued/ ],
 	LINK_AFTER_PUSH => [ 3, 1, 'exclusive', qr/waiting\[cur\]/ ],
 	LINK_STAYS => [ 3, 1, 'exclusive', qr/prev\[cur\]/ ],
 	NO_LOOK_AT_VAR => [ 3, 1, 'update var, exclusive; update var, exclusive; wait for var', $stuck ],
+	NO_LOOK_FOR_SETTERS => [ 3, 1, '4 conditional; exclusive; exclusive', $not_handed, 'WAYS=2' ],
 	NO_PROOF => [ 3, 1, 'exclusive', $stuck ],
 	NO_RELEASE_OK => [ 3, 2, 'exclusive', qr/w_release_ok|$delayed/ ],
 	NO_SECOND_ATTEMPT => [ 3, 1, 'exclusive', $stuck ],
 	NO_UNLINKED => [ 3, 1, 'exclusive', qr/g_owner==me/ ],
 	RELEASE_IGNORES_RESERVED => [ 3, 2, 'exclusive', qr/w_reserved.*g_wakers/ ],
-	RESERVATION_STAYS => [ 3, 2, 'exclusive', qr/i<=3/ ],
+	RESERVATION_STAYS => [ 3, 2, 'exclusive', $no_setter ],
+	RESERVED_NOT_FIRST => [ 3, 1, '4 conditional; exclusive; exclusive', qr/g_linked/, 'WAYS=2' ],
+	TAKES_OF_HOLDER => [ 3, 1, '3 conditional; exclusive; exclusive', $not_handed, 'WAYS=2' ],
 	UNLINK_BLINDLY => [ 3, 1, 'exclusive', qr/g_queued/ ],
 	UNLOCK_IGNORES_WAKE_WANTED => [ 3, 1, 'exclusive', $delayed ],
 	VAR_UNLOCKED => [ 4, 1, "$barge; exclusive; wait for var", $on_free_lock ],
@@ -200,7 +221,7 @@ foreach my $mutant (sort keys %mutants)
 	my ($processes, $operations, $what, $expected, @more) = @{ $mutants{$mutant} };
 	my $out = search("mutant $mutant",
 		[ "N=$processes", defines($what, $operations, [ @more, "MUTANT_$mutant" ]) ],
-		{ short => 1 });
+		$mutant eq 'ADMIT_CLEARS_RELEASE_OK' ? { depth => 125 } : { short => 1 });
 
 	like(finding($out), $expected,
 		"mutant $mutant is caught: " . finding($out) . ' (' . states($out) . ' states)');

@@ -49,17 +49,18 @@
 #define UPDATE_VAR		8
 #define WAIT_FOR_VAR	16
 #define CONDITIONAL		32			/* barges in, or does nothing */
+#define CONDITIONAL_SH	64			/* the same, shared */
 #ifndef MIX
 #define MIX			(ACQUIRE_EX + ACQUIRE_SH)
 #endif
 
 /*
- * The role of a process: its operations, and how many of them, times 64.  Those of
+ * The role of a process: its operations, and how many of them, times 128.  Those of
  * the same role are next to each other, and begin one after the other: any other
  * order is the same but for their numbers.
  */
 #ifndef R1
-#define R1			(MIX + 64 * OPS)
+#define R1			(MIX + 128 * OPS)
 #define R2			R1
 #define R3			R1
 #endif
@@ -70,8 +71,8 @@
 #define R5			R4
 #endif
 #define ROLES			(R1 | R2 | R3 | R4 | R5)
-#define OPERATIONS(r)	((r) & 63)
-#define TIMES(r)		((r) >> 6)
+#define OPERATIONS(r)	((r) & 127)
+#define TIMES(r)		((r) >> 7)
 #define AFTER_TWIN(p, q)	(p != q || (g_begun & BIT(me - 1)))
 #define MAY_BEGIN \
 	(left < TIMES(role) || me == 1 || (me == 2 && AFTER_TWIN(R2, R1)) || (me == 3 && AFTER_TWIN(R3, R2)) || \
@@ -83,7 +84,8 @@
 #define SH			2
 #define WUF			4			/* LW_WAIT_UNTIL_FREE */
 #define FRONT		8
-#define GRANTED		16
+#define RESERVED	16
+#define GRANTED		32
 #define MODE(m)		((m) & 7)
 
 /* A process is 1..N in links; 0 is INVALID_PROC_NUMBER */
@@ -118,7 +120,9 @@ bool w_release_ok = 1, w_unlinked;
 byte w_sh, w_newest;
 
 byte oldest;					/* *LWLockOldest() */
-byte taken_newest, taken_older;	/* of the holder of LOCKED: LWLockWakeupSet */
+/* of the holder of LOCKED: LWLockWakeupSet, and the state that it knows */
+byte taken_newest, taken_older, granted;
+bool retrier, exclusive, next_reserved, st_ex, st_sh, st_reserved;
 byte next[N + 1], prev[N + 1], mode[N + 1], waiting[N + 1], sem[N + 1];
 byte var;						/* what LWLockUpdateVar() changes */
 
@@ -130,6 +134,8 @@ byte g_ex, g_sh;				/* holders that know of it, */
 byte g_granted_ex, g_granted_sh;	/* and those that do not yet */
 byte g_wakers;					/* number of processes about to wake others */
 byte g_told[N + 1];				/* processes that this one's wakeup must tell */
+byte g_setters;					/* of the queue and just taken: those that reserved the lock */
+byte g_lost;					/* of these, those that lost it to shared acquisitions */
 byte g_begun;					/* processes that have begun */
 byte g_retriers;				/* woken, or about to be, and to try again */
 byte g_asleep;					/* will not look again before they are woken */
@@ -142,35 +148,27 @@ hidden byte i, j;
 
 #define FREE		(!w_ex && w_sh == 0)
 #define IN_QUEUE(p)	((g_queued & BIT(p)) != 0)
-#define GOES_FIRST(p)	(mode[p] == WUF || (mode[p] & FRONT))	/* LWLockGoesFirst() */
+/* LWLockWaiterRank(); those below ORDINARY go to the front */
+#define ORDINARY	3
+#define RANK(p)		(mode[p] == WUF -> 0 : ((mode[p] & RESERVED) -> 1 : ((mode[p] & FRONT) -> 2 : ORDINARY)))
+#define IS_MOVED(p)	(RANK(p) < ORDINARY)
+/* can share the lock with its holders */
+#define IS_READER(p)	(MODE(mode[p]) == SH)
 
 /*
  * True after each operation on the word: its holders are right, and a free but
- * reserved lock is about to be handed over.
+ * reserved lock is about to be handed over.  It is reserved by a process that is
+ * queued, or that the holder of LOCKED has taken.
  */
 #define CHECK_WORD \
 	assert(!w_ex || w_sh == 0); \
 	assert(w_ex == g_ex + g_granted_ex && w_sh == g_sh + g_granted_sh); \
 	assert(!w_wake_wanted || w_locked); \
 	assert(!w_reserved || w_sh == 0); \
+	assert(!w_reserved || g_setters); \
 	assert(!(FREE && (g_asleep & g_queued)) || g_retriers || g_wakers > 0 || w_wake_wanted); \
 	assert(w_ex || !(g_var_asleep & g_queued) || g_wakers > 0 || w_wake_wanted); \
 	assert(!(FREE && w_reserved) || g_wakers > 0 || w_wake_wanted)
-
-/* A reservation does not outlive its waiter; true whenever LOCKED is released */
-inline check_reserved()
-{
-	if
-	:: w_reserved ->
-		i = 1;
-		do
-		:: i <= N && !(IN_QUEUE(i) && (mode[i] & FRONT)) -> i++
-		:: else -> break
-		od;
-		assert(i <= N)
-	:: else
-	fi
-}
 
 /* The list from the newest on is complete, and has an end */
 inline check_list()
@@ -210,6 +208,9 @@ inline now_held(m)
 /* Will sleep until woken: has seen, after it came to the queue, that it must wait */
 #define WILL_SLEEP		g_asleep = g_asleep | BIT(me); g_retriers = g_retriers & ~BIT(me)
 
+/* The lock is acquired in shared mode: waiters may lose their reservations */
+#define LOSE_RESERVATIONS	g_lost = g_lost | g_setters & g_queued
+
 /* Acquire the lock if possible; part of a step */
 inline try()
 {
@@ -221,7 +222,7 @@ inline try()
 	assert(!got || !w_reserved);	/* a reserved lock is handed over */
 	if
 	:: got && want == EX -> w_ex = 1; now_held(EX)
-	:: got && want == SH -> w_sh++; now_held(SH)
+	:: got && want == SH -> w_sh++; now_held(SH); LOSE_RESERVATIONS
 	:: else
 	fi;
 	CHECK_WORD
@@ -363,6 +364,8 @@ inline choose()
 	:: op == 0 && MAY_BEGIN && (role & UPDATE_VAR) -> op = UPDATE_VAR; want = EX; wait_as = EX; BEGIN
 	:: op == 0 && MAY_BEGIN && (role & CONDITIONAL) && FREE && !RESERVED_IN_ATTEMPT ->
 		op = CONDITIONAL; want = EX; BEGIN
+	:: op == 0 && MAY_BEGIN && (role & CONDITIONAL_SH) && !w_ex && !RESERVED_IN_ATTEMPT ->
+		op = CONDITIONAL; want = SH; BEGIN
 	fi
 }
 
@@ -372,8 +375,9 @@ inline choose()
  *
  * A failed attempt changes nothing, and has no step: core sometimes queues where
  * it would have succeeded.  pgsweep_lwlock_acquire_or_queue() queues in the
- * compare-and-swap that proves that it cannot succeed.  An overdue process also
- * sets RESERVED in it, if the lock is held exclusively.
+ * compare-and-swap that proves that it cannot succeed.  Any process that was
+ * woken may be overdue.  It then also sets RESERVED in it, if the lock is held
+ * exclusively or reserved already.  LW_STEP_QUEUED_ADMIT is "admits".
  */
 inline acquire()
 {
@@ -387,11 +391,16 @@ inline acquire()
 			:: d_step { !TO_BE_HAD; how = LOCKLESS }
 #else
 			:: d_step { (WAYS & LOCKLESS) && !(woken && want == EX) && !TO_BE_HAD; push(wait_as); WILL_SLEEP; how = LOCKLESS }
-			:: d_step { (WAYS & LOCKLESS) && woken && want == EX && !TO_BE_HAD; push(want | FRONT); WILL_SLEEP; how = LOCKLESS }
 			:: d_step {
-					(WAYS & LOCKLESS) && woken && !TO_BE_HAD;
-					w_reserved = (w_reserved || w_ex);
+					(WAYS & LOCKLESS) && woken && want == EX && !TO_BE_HAD;
 					push(want | FRONT);
+					admits = (w_sh > 0);
+					WILL_SLEEP;
+					how = LOCKLESS
+				}
+			:: d_step {
+					(WAYS & LOCKLESS) && woken && !TO_BE_HAD && (w_ex || w_reserved);
+					push(want | RESERVED);
 					WILL_SLEEP;
 					how = LOCKLESS
 				}
@@ -407,6 +416,7 @@ inline acquire()
 #endif
 		LINK_AFTER_PUSH;
 		if
+#if WAYS & CORE
 		:: how == CORE ->
 			queue_self(wait_as);
 #ifndef MUTANT_NO_SECOND_ATTEMPT
@@ -422,6 +432,10 @@ inline acquire()
 			:: else
 			fi
 #endif
+#endif
+#if (WAYS & LOCKLESS) && (ROLES & (ACQUIRE_SH + CONDITIONAL_SH))
+		:: how == LOCKLESS && admits -> admit()
+#endif
 		:: else
 		fi;
 		how = 0;
@@ -434,6 +448,7 @@ inline acquire()
 			d_step {
 				SET_RELEASE_OK;
 				got = ((mode[me] & GRANTED) != 0);
+				assert(!got || (mode[me] & RESERVED));	/* not to another */
 				if
 				:: got && want == EX -> g_granted_ex--; now_held(EX)
 				:: got && want == SH -> g_granted_sh--; now_held(SH)
@@ -540,8 +555,8 @@ inline update_var()
 
 proctype Process(byte me; short role)
 {
-	byte op, left = TIMES(role), want, wait_as, how, cur, newer, other, side, place, head, tail, first, rounds, extra, st_newest;
-	bool got, held, woken, again, tell_only, grant, st_unlinked;
+	byte op, left = TIMES(role), want, wait_as, how, cur, newer, other, side, place, head, kept, tail, last, last_setter, rounds, extra, st_newest;
+	bool got, held, woken, again, takes, hands, admits, st_unlinked;
 
 	do
 	:: left > 0 ->

@@ -4,7 +4,26 @@
  */
 
 /* The state that the holder of LOCKED proceeds from; it does not know later waiters */
-#define READ_STATE	st_newest = w_newest; st_unlinked = w_unlinked; g_linked = g_queued
+#define READ_STATE \
+	st_newest = w_newest; \
+	st_unlinked = w_unlinked; \
+	st_ex = w_ex; \
+	st_sh = (w_sh > 0); \
+	st_reserved = w_reserved; \
+	g_linked = g_queued
+
+/* LOCKED is released, and what only its holder knows is forgotten */
+#define FORGET_STATE \
+	w_locked = 0; \
+	g_owner = 0; \
+	g_linked = 0; \
+	st_newest = 0; \
+	st_unlinked = 0; \
+	st_ex = 0; \
+	st_sh = 0; \
+	st_reserved = 0; \
+	g_setters = g_setters & g_queued; \
+	g_lost = g_lost & g_queued
 
 /* LWLockWaitListLock() */
 inline lock_list()
@@ -22,9 +41,14 @@ inline lock_list()
 inline push(as)
 {
 	assert(!IN_QUEUE(me) && waiting[me] == NOT_WAITING && next[me] == 0 && prev[me] == 0);
+	assert(!((as) & RESERVED) || w_ex || w_reserved);
 	waiting[me] = WAITING;
 	mode[me] = as;
 	prev[me] = UNKNOWN;
+	if
+	:: (as) & RESERVED -> w_reserved = 1; g_setters = g_setters | BIT(me); g_lost = g_lost & ~BIT(me)
+	:: else
+	fi;
 #ifdef MUTANT_LINK_AFTER_PUSH
 	other = w_newest;
 #else
@@ -131,9 +155,24 @@ inline move_to_front(p)
 {
 	place = oldest;
 	if
-	:: mode[p] != WUF ->
+	:: MOVE_RANK(p) == 1 ->
+		if
+		:: last_setter != 0 -> place = last_setter
+		:: else
+		fi;
+		last_setter = p
+	:: MOVE_RANK(p) == 2 ->
+		if
+		:: last != 0 -> place = last
+		:: else
+		fi;
+		last = p
+	:: else
+	fi;
+	if
+	:: MOVE_RANK(p) > 0 ->
 		do
-		:: place != p && GOES_FIRST(place) -> MINE(place); place = prev[place]
+		:: place != p && MOVE_RANK(place) <= MOVE_RANK(p) -> MINE(place); place = prev[place]
 		:: else -> break
 		od
 	:: else
@@ -175,6 +214,8 @@ inline link_waiters()
 	do
 	:: GRAIN {
 			cur = st_newest;
+			last = 0;
+			last_setter = 0;
 			if
 			:: cur != 0 && st_unlinked ->
 				newer = NEWEST;
@@ -200,13 +241,13 @@ inline link_waiters()
 			:: else -> break
 			od;
 			if
-			:: cur == NEWEST -> cur = oldest; MINE(cur); side = 1
+			:: cur == NEWEST -> cur = oldest; MINE(cur); last = 0; last_setter = 0; side = 1
 			:: cur == 0 -> side = 1
 			:: else
 			fi
 		}
 		if
-		:: side == 0 -> GRAIN { move_next(); cur = 0 }
+		:: side == 0 -> GRAIN { move_next(); cur = 0; last = 0; last_setter = 0 }
 		:: else -> side = 0; break
 		fi
 	od;

@@ -4,19 +4,21 @@
  */
 
 /*
- * First come, first served: no process is woken before one of its kind that came
- * earlier, or one that goes first and was seen.  Exclusive waiters may be skipped
- * when another process is already woken.
+ * First come, first served: no process is woken before one of its rank that came
+ * earlier, or one of a better rank that was seen.  Exclusive waiters may be skipped
+ * when another process is already woken, and all but readers when readers are let in
+ * to share the lock with its holders.
  */
+#define MAY_SKIP(i) \
+	(MODE(mode[i]) == EX && (retrier || granted) || admits && st_sh && !IS_READER(i))
+
 inline check_order(p)
 {
 	i = 1;
 	do
 	:: i <= N ->
-		assert(mode[p] == WUF || (MODE(mode[i]) == EX && first != 0)
-			|| !(g_before[p] & BIT(i)) || (GOES_FIRST(p) && !GOES_FIRST(i)));
-		assert(GOES_FIRST(p) || (MODE(mode[i]) == EX && first != 0)
-			|| !(g_linked & BIT(i)) || !GOES_FIRST(i));
+		assert(!(g_before[p] & BIT(i)) || MAY_SKIP(i) || mode[p] == WUF || RANK(p) < RANK(i));
+		assert(!(g_linked & BIT(i)) || !IN_QUEUE(i) || MAY_SKIP(i) || RANK(p) <= RANK(i));
 		i++
 	:: else -> break
 	od
@@ -36,32 +38,53 @@ inline take_out(defer)
 	waiting[cur] = PENDING
 }
 
-/*
- * One turn of LWLockTakeWaiters().  If a process that will retry was taken in an
- * earlier round, only those are taken that wait until the lock is free.
- */
+/* LWLockHandsOver(); "granted" is EX, or SH with the number of those that share */
+#define HANDS_OVER(m)	(st_reserved && GRANT_TO(m) && (granted == 0 || granted != EX && MODE(m) == SH))
+
+/* One turn of the loop in LWLockTakeWaiters() */
 inline take_next()
 {
 	newer = prev[cur];
+	takes = true;
 	if
-	:: tell_only && mode[cur] != WUF -> newer = 0
-	:: !(tell_only && mode[cur] != WUF) && first != 0 && MODE(mode[cur]) == EX
+	:: mode[cur] == WUF
+	:: mode[cur] != WUF && st_reserved && st_ex && LEAVES_TO_HOLDER -> takes = false; newer = 0
 	:: else ->
-		WORD { check_order(cur) }
-		take_out(true);
+		assert(!st_reserved || !st_sh);
+		hands = HANDS_OVER(mode[cur]);
 		if
-		:: mode[cur] != WUF -> g_retriers = g_retriers | BIT(cur)
-		:: else
-		fi;
-		if
-		:: mode[cur] != WUF && first == 0 -> first = cur
-		:: else
-		fi;
-		if
-		:: MODE(mode[cur]) == EX -> newer = 0
+		:: hands
+		:: !hands && exclusive -> takes = false; newer = 0; next_reserved = NEXT_KEEPS(mode[cur])
+		:: !hands && !exclusive && MODE(mode[cur]) == EX && (retrier || granted) -> takes = false
 		:: else
 		fi
 	fi;
+	if
+	:: takes ->
+		WORD {
+			check_order(cur);
+			/* a reservation is lost only to shared acquisitions */
+			assert(!(mode[cur] & RESERVED) || hands || (g_lost & BIT(cur)))
+		}
+		take_out(true);
+		if
+		:: hands && MODE(mode[cur]) == EX -> granted = EX
+		:: hands && MODE(mode[cur]) == SH -> granted = granted + SH
+		:: !hands && mode[cur] != WUF -> retrier = 1; g_retriers = g_retriers | BIT(cur)
+		:: else
+		fi;
+		if
+		:: hands -> TELL_GRANT
+		:: else
+		fi;
+		if
+		:: MODE(mode[cur]) == EX -> exclusive = 1; newer = (hands -> newer : 0)
+		:: else
+		fi
+	:: else
+	fi;
+	takes = false;
+	hands = false;
 	cur = newer;
 	newer = 0
 }
@@ -69,43 +92,45 @@ inline take_next()
 /* The compare-and-swap of LWLockUnlockAfterTaking(); part of a step */
 inline unlock_after_taking()
 {
+	again = (granted != 0 && w_newest != st_newest && LOOKS_FOR_SETTERS);
 	if
 	:: taken_newest != 0 -> without_newest(taken_newest, taken_older)
 	:: else
 	fi;
 	taken_newest = 0;
 	taken_older = 0;
-	again = (w_wake_wanted && w_newest != 0 && LOOKS_AGAIN);
+	again = (again || w_wake_wanted && w_newest != 0 && LOOKS_AGAIN);
 	w_wake_wanted = 0;
-	grant = (!again && w_reserved && FREE && first != 0 && GRANT_TO(mode[first]));
 	if
-	:: !again && first != 0 && DROP_RESERVATION -> w_reserved = 0
-	:: else
-	fi;
-	if
-	:: grant && MODE(mode[first]) == EX -> w_ex = 1; g_granted_ex++
-	:: grant && MODE(mode[first]) == SH -> w_sh++; g_granted_sh++
-	:: else
-	fi;
-	if
-	:: first != 0 && !(w_ex && grant) && CLEARS_RELEASE_OK -> w_release_ok = 0
-	:: !(first != 0 && !(w_ex && grant)) && !again -> w_release_ok = 1
+	:: retrier && CLEARS_RELEASE_OK -> w_release_ok = 0
+	:: !retrier && !again -> w_release_ok = 1
 	:: else
 	fi;
 	check_list();
 	if
 	:: again -> READ_STATE; rounds++; assert(rounds <= ROUNDS)
 	:: else ->
-		w_locked = 0;
-		g_owner = 0;
-		g_linked = 0;
-		st_newest = 0;
-		st_unlinked = 0;
-		g_wakers--;
+		if
+		:: granted != 0 && DROP_RESERVATION -> w_reserved = 0
+		:: else
+		fi;
+		if
+		:: granted == EX -> w_ex = 1; g_granted_ex++
+		:: granted != 0 && granted != EX ->
+			w_sh = w_sh + granted / SH;
+			g_granted_sh = g_granted_sh + granted / SH;
+			LOSE_RESERVATIONS
+		:: else
+		fi;
+		granted = 0;
+		retrier = 0;
+		exclusive = 0;
 		rounds = 0;
+		g_wakers--;
 		assert(g_told[me] == 0);
-		check_reserved()
+		FORGET_STATE
 	fi;
+	next_reserved = 0;
 	CHECK_WORD
 }
 
@@ -115,13 +140,11 @@ inline wakeup()
 	do
 	:: link_waiters();
 		GRAIN {
-			tell_only = (first != 0);
 			do
 			:: cur != 0 && cur != NEWEST -> take_next()
 			:: else -> break
 			od;
-			cur = 0;
-			tell_only = 0
+			cur = 0
 		}
 		atomic {
 			d_step { unlock_after_taking() }
@@ -139,9 +162,6 @@ inline wakeup_or_leave()
 {
 	if
 	:: lock_list();
-#if WAYS == LOCKLESS
-		d_step { READ_STATE };
-#endif
 		wakeup()
 	:: d_step {
 			(WAYS & LOCKLESS) && w_locked;
@@ -154,7 +174,7 @@ inline wakeup_or_leave()
 	fi
 }
 
-#define POST_IT		sem[cur]++; assert(sem[cur] <= 1 + STRAYS); cur = 0
+#define POST_IT		sem[cur]++; assert(sem[cur] <= 1 + STRAYS); FORGET_CUR
 #if STRAYS > 0 || defined(FINE) || defined(MUTANT_GRANT_TOLD_LATE)
 #define POST		skip
 #define POST_LATE	POST_IT
@@ -163,13 +183,6 @@ inline wakeup_or_leave()
 #define POST		POST_IT
 #define WAKE_GRAIN	d_step
 #endif
-#define TELL_GRANT \
-	if \
-	:: grant -> mode[first] = mode[first] | GRANTED; grant = 0 \
-	:: else \
-	fi; \
-	first = 0
-
 /*
  * Awaken those taken out.  Without wakeups that were meant for something else, no
  * process notices lwWaiting before its semaphore.
@@ -179,9 +192,6 @@ inline wake_up()
 	do
 	:: WAKE_GRAIN {
 			head != 0;
-#ifndef MUTANT_GRANT_TOLD_LATE
-			TELL_GRANT;
-#endif
 			cur = head;
 			head = next[cur];
 			next[cur] = 0;
@@ -193,7 +203,7 @@ inline wake_up()
 		d_step { POST_LATE }
 #endif
 #ifdef MUTANT_GRANT_TOLD_LATE
-		TELL_GRANT
+		TELL_LATE
 #endif
 	:: else -> break
 	od;
@@ -203,12 +213,7 @@ inline wake_up()
 #define START_UNLOCK \
 	got = (w_wake_wanted && HEEDS_WAKE_WANTED); \
 	w_wake_wanted = 0; \
-	w_locked = 0; \
-	g_owner = 0; \
-	g_linked = 0; \
-	st_newest = 0; \
-	st_unlinked = 0; \
-	check_reserved(); \
+	FORGET_STATE; \
 	if \
 	:: got -> g_wakers++ \
 	:: else -> assert(g_told[me] == 0) \
@@ -218,7 +223,10 @@ inline wake_up()
 inline finish_unlock()
 {
 	if
-	:: got -> got = 0; wakeup_or_leave()
+	:: got ->
+		d_step { got = 0; kept = head; head = 0; tail = 0 }
+		wakeup_or_leave();
+		d_step { head = kept; kept = 0 }
 	:: else
 	fi
 }
@@ -233,9 +241,71 @@ inline unlock_list()
 		fi;
 		taken_newest = 0;
 		taken_older = 0;
+		check_list();
 		START_UNLOCK
 	}
 	finish_unlock()
+}
+
+/* One turn of the loop in LWLockAdmitShared() */
+inline admit_next()
+{
+	newer = prev[cur];
+	if
+	:: ADMITS_MODE(mode[cur]) ->
+		WORD { check_order(cur); assert(MODE(mode[cur]) == SH && (!(mode[cur] & RESERVED) || (g_lost & BIT(cur)))) }
+		take_out(true);
+		ADMITTED
+	:: else
+	fi;
+	cur = newer;
+	newer = 0
+}
+
+/* No reader that was linked is left; part of a step */
+inline check_admitted()
+{
+	i = 1;
+	do
+	:: i <= N ->
+		assert(!st_sh || !(g_linked & g_queued & BIT(i)) || !IS_READER(i));
+		i++
+	:: else -> break
+	od
+}
+
+/* LWLockAdmitShared() */
+inline admit()
+{
+	d_step {
+		got = !w_locked;
+		if
+		:: got -> w_locked = 1; g_owner = me; READ_STATE
+		:: else -> admits = 0
+		fi;
+		CHECK_WORD
+	}
+	if
+	:: got ->
+		got = 0;
+		link_waiters();
+		GRAIN {
+			if
+			:: !st_sh && LOOKS_FOR_HOLDERS -> cur = 0
+			:: else
+			fi;
+			do
+			:: cur != 0 && cur != NEWEST -> admit_next()
+			:: else -> break
+			od;
+			cur = 0;
+			WORD { check_admitted() }
+			admits = 0
+		}
+		unlock_list();
+		wake_up()
+	:: else
+	fi
 }
 
 /* LWLockReleaseInternal() */
