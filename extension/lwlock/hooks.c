@@ -138,6 +138,10 @@ lwlock_acquire_or_wait(LWLock *lock, LWLockMode mode)
 	return note_step(policy->acquire_or_wait(lock, mode));
 }
 
+/*
+ * Core calls this again after each sleep.  Each call counts as a wait of its
+ * own: only core knows which is the first.
+ */
 static bool
 lwlock_wait_for_var(LWLock *lock, pg_atomic_uint64 *valptr, uint64 oldval)
 {

@@ -79,11 +79,12 @@ for my $policy (qw(unpatched none stock lockless lockless_spin v2))
 		cmp_ok(1 - $shares[0], '>', 0, "$policy: some sleep, $mode")
 		  unless $policy eq 'lockless_spin' && $mode eq 'shared';
 	}
-	# A process that sleeps at the end has not slept for long: no wakeup was lost.
+	# A process that sleeps at the end has not slept for half of the run: no wakeup was
+	# lost.  The longest waits take 5 to 15 ms, the run some 60.
 	# (v2 wakes the newest first: its oldest may wait for ever.)
 	if ($policy ne 'v2')
 	{
-		my $long = simulate(%hot, 'load.acquisitions' => 40_000);
+		my $long = simulate(%hot, 'load.acquisitions' => 200_000);
 		my ($elapsed) = $long =~ /^elapsed_ps (\d+)$/m;
 
 		cmp_ok(result($long, 'waiting_at_the_end_ns') // 1e15, '<', ($elapsed // 0) / 1000 / 2, "$policy: no process is left asleep");
