@@ -20,8 +20,8 @@
  *	3. Sleep until woken (core).
  *	4. Core sets LW_FLAG_RELEASE_OK, a full barrier that pairs with the
  *	   waker's compare-and-swap in LWLockUnlockAfterTaking(), and reads
- *	   LW_WAIT_GRANTED.  It retries once unless the lock was handed over.  If that fails, go to 1, now perhaps for the front of the
- *	   queue.
+ *	   LW_WAIT_GRANTED.  It retries once unless the lock was handed over.  If
+ *	   that fails, go to 1, now perhaps for the front of the queue.
  *
  * Why no wake-up is lost: step 2 proves that the lock was held or reserved
  * when this process was in the queue.  If it was held, the holder's release
