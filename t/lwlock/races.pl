@@ -361,6 +361,50 @@ sub reservation_kept
 with_policies(\&reservation_kept, @pairs);
 
 #
+# A writer loses the lock to a reader, and queues again: the readers in the queue
+# share the lock with that one
+#
+sub readers_let_in
+{
+	my ($policy) = @_;
+	my $title = "$policy: lost to a reader";
+
+	$t->policy($policy);
+	$t->do(0, 'acquire');
+	$t->sleep_over(1, 'acquire');
+	$t->sleep_over(2, 'acquire', mode => 'shared');
+	$t->do_until(0, 'wake', 'release');
+	is($t->do(3, 'conditional', mode => 'shared'), 'acquired', "$title: a reader is quicker");
+	$t->stop(1, 'woken');
+	$t->go(0);
+	$t->finish(0);
+	$t->await(1, 'stopped at woken');
+	$t->go(1);
+	if ($policy ne 'stock')
+	{
+		is($t->finish(2), 'waited', "$title: the reader in the queue is let in");
+		is($t->state, 'shared 2|release_ok|1e+', "$title: both share it");
+		$t->do(2, 'release');
+	}
+	else
+	{
+		$t->await(1, 'asleep');
+		is($t->state, 'shared 1|release_ok|1e 2s', "$title: it is behind the other");
+	}
+	$t->do(3, 'release');
+	if ($policy eq 'stock')
+	{
+		$t->finish(2);
+		$t->do(2, 'release');
+	}
+	$t->finish(1);
+	$t->do(1, 'release');
+	$t->is_at_rest($title);
+	return;
+}
+with_policies(\&readers_let_in, @each);
+
+#
 # A releaser leaves the wakeup to the process that has locked the wait list
 #
 sub left_to_waker
