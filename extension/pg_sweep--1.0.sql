@@ -260,7 +260,7 @@ CREATE FUNCTION pg_sweep_get_flows(
     OUT to_partition int4,
     OUT from_node int4,
     OUT to_node int4,
-    OUT weight float8,
+    OUT allocations bigint,
     OUT distance int4)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_sweep_get_flows'
@@ -269,8 +269,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_flows AS
     SELECT * FROM pg_sweep_get_flows();
 
-COMMENT ON VIEW pg_sweep_flows IS 'the plan of strategy partitioned: which partition serves which part of the requests of another; weights of one from_partition add up to 1';
-COMMENT ON COLUMN pg_sweep_flows.weight IS 'fraction of the requests of from_partition that to_partition serves';
+COMMENT ON VIEW pg_sweep_flows IS 'strategy partitioned: allocations that a partition has served for processes of another';
+COMMENT ON COLUMN pg_sweep_flows.allocations IS 'allocations by processes with home from_partition, served by to_partition';
 COMMENT ON COLUMN pg_sweep_flows.distance IS 'distance of the two nodes as the kernel has it; 10 is the same node';
 
 CREATE FUNCTION pg_sweep_get_lwlock_waits(

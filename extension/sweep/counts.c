@@ -113,6 +113,9 @@ pgsweep_reset_counters(void)
 						&base[PGSWEEP_STOCK].allocations);
 
 	pgsweep_sum_partitions(PgSweepPool->part_base);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		for (uint32 k = 0; k < PgSweepPool->num_partitions; k++)
+			PgSweepPool->flow_base[i][k] = pg_atomic_read_u64(&PgSweepPool->flow[i][k]);
 	memset(PgSweepPool->switches, 0, sizeof(PgSweepPool->switches));
 	memset(PgSweepPool->active_usec, 0, sizeof(PgSweepPool->active_usec));
 }

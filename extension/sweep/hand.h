@@ -30,10 +30,11 @@ typedef union PgSweepHand
 /*
  * How often the position of the hand is published in one lap; see lease.h.
  * More often costs more; less often, and leases that are nearly a lap old
- * look at the hand more.  With 8, a lease does so only in the last two
- * eighths of its lap, and one publication comes per NBuffers / 8 buffers.
+ * look at the hand more, and partitions get further apart (laps.h).  With 16, a
+ * lease does so only in the last two sixteenths of its lap, and one publication
+ * comes per NBuffers / 16 buffers.
  */
-#define PGSWEEP_EPOCHS_PER_LAP	8
+#define PGSWEEP_EPOCHS_PER_LAP	16
 
 /*
  * A partition: a range of the pool with a hand of its own.  "partitioned" has

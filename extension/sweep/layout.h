@@ -15,7 +15,7 @@
 #ifndef PGSWEEP_LAYOUT_H
 #define PGSWEEP_LAYOUT_H
 
-#include "sweep/balance.h"
+#include "sweep/laps.h"
 
 /*
  * CPUs that share a hand.  On 44 cores per node, four hands per node took the

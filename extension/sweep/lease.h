@@ -32,7 +32,7 @@
  *
  * The hand tells whether a lease is lapped, but reading it at every
  * allocation would bring back the traffic that batches save.  Instead its
- * position is published eight times per lap, in a line that is otherwise only
+ * position is published 16 times per lap, in a line that is otherwise only
  * read.  This proves that a lease is not lapped until it is nearly a lap old.
  * Only then its holder looks at the hand itself.
  *

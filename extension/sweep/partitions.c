@@ -206,8 +206,8 @@ pgsweep_home(ProcNumber procno)
 	return homes->first + procno % homes->span;
 }
 
-uint32
-pgsweep_nth_nearest(uint32 home, uint32 n)
+const uint8 *
+pgsweep_nearest(uint32 home)
 {
-	return nearest[home][n];
+	return nearest[home];
 }

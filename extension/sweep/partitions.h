@@ -27,14 +27,14 @@ extern void pgsweep_init_partitions(void);
 extern uint32 pgsweep_home(ProcNumber procno);
 
 /*
- * The n-th nearest partition of home: itself (n = 0), those of its node, the
- * others by distance.  n < num_partitions.
+ * All partitions in the order of their distance from home: itself, those of
+ * its node, the others.
  */
-extern uint32 pgsweep_nth_nearest(uint32 home, uint32 n);
+extern const uint8 *pgsweep_nearest(uint32 home);
 
-/* plan.c: the background writer's part in the balance */
-extern void pgsweep_init_plan(void);
-extern void pgsweep_make_plan(void);
+/* laps.c: the background writer's part in the balance */
+extern void pgsweep_init_laps(void);
+extern void pgsweep_laps_cycle(void);
 extern uint32 pgsweep_recent_allocations(uint32 partition);
 
 /* strategy_partitioned.c */

@@ -74,7 +74,7 @@ init_pool(void)
 	pg_atomic_init_u64(&PgSweepPool->core_allocations, 0);
 	pgsweep_partition_init(&PgSweepPool->whole, 0, NBuffers);
 	pgsweep_init_partitions();
-	pgsweep_init_plan();
+	pgsweep_init_laps();
 
 	strategy = pgsweep_resolve_strategy(pgsweep_strategy, PgSweepPool->reason,
 										sizeof(PgSweepPool->reason));

@@ -96,9 +96,6 @@ pgsweep_enter_slot(void)
 	slot->base = base;
 	memset(&slot->lease, 0, sizeof(slot->lease));
 
-	/* another start than the slot's next process */
-	slot->itinerary.draw += MyProcPid;
-
 	pgsweep_descriptors = BufferDescriptors;
 	pgsweep_my_slot = slot;
 	change_backends(1, NULL);

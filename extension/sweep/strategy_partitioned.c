@@ -5,18 +5,14 @@
  *
  * After Vondra, "Adding basic NUMA awareness" (pgsql-hackers, 2025-26):
  * partitions follow the NUMA nodes, and requests are sent on from busy ones
- * to idle ones.  Differences: partitions are walked in leases; a request is
- * an allocation, not a tick; the CPU is looked up once per lease; and the
- * plan of flows depends only on the load (balance.h).
+ * to idle ones.  Differences: partitions are walked in leases, the CPU is
+ * looked up once per lease, and what is balanced is the way of the hands
+ * (laps.h).
  *
- * Three rules choose the partition of a lease, each for another time scale:
+ * Two rules choose the partition of a lease:
  *
- * - the plan, made by the background writer from the requests of the last
- *	 cycles: most leases come from home, the rest go where there is room;
- * - until the next plan, a partition that has given out many more buffers
- *	 than another lets that one go first: so a burst between two cycles, or
- *	 one busy backend while the background writer sleeps, still gets the whole
- *	 pool;
+ * - it is home, unless home is ahead of the slowest partition; then the
+ *	 nearest of those behind;
  * - a walk that finds only pins goes on to the next nearest partition, lease
  *	 by lease.
  *
@@ -28,31 +24,6 @@
 #include "storage/proc.h"
 #include "sweep/partitions.h"
 #include "sweep/walk.h"
-#include "utils/timestamp.h"
-
-/*
- * How many allocations more than another one a partition may make between two
- * plans: its number of buffers divided by this.  That part of it may be
- * replaced before its turn.  So one backend that reads a table of nearly nine
- * tenths of an empty pool keeps all of it, also while the background writer
- * sleeps.  A smaller part would hit partitions that are equally busy: their
- * allocations come in bursts (a query reads many pages), and each correction
- * is a remote lease.  With a sixteenth, 15 % of an even load went to other
- * nodes (128 MB, four nodes, 8000 allocations per second).
- */
-#define PGSWEEP_AHEAD_DIVISOR	8
-
-/*
- * Or, if that is more and the plan is fresh, this part of all its allocations
- * since the plan.  If the pool goes round many times between two plans, an
- * eighth of a lap is nothing: equally busy partitions differ by as much
- * whenever a CPU pauses.  The part is twice the tolerance of an even load
- * (balance.h).  A plan is fresh for five times the default bgwriter_delay: if
- * it is older, the background writer sleeps, and only this rule corrects
- * anything.
- */
-#define PGSWEEP_AHEAD_PART		(2 * PGSWEEP_BALANCE_TOLERANCE)
-#define PGSWEEP_FRESH_PLAN_MS	1000
 
 /*
  * After this many pinned buffers in a row, the next lease is taken elsewhere.
@@ -85,6 +56,7 @@ pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress)
 	{
 		home->redirected_out += found;
 		target->redirected_in += found;
+		pg_atomic_fetch_add_u64(&PgSweepPool->flow[it->home][it->target], found);
 	}
 	if (PgSweepPool->parts[it->home].node == PgSweepPool->parts[it->target].node)
 		target->local += found;
@@ -96,84 +68,6 @@ pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress)
 }
 
 /*
- * The partition that the plan chooses for this lease.
- *
- * Numbers are drawn by adding the golden section of the unit.  Any run of
- * them is spread evenly, so even a few leases keep the weights.  Each process
- * has its own sequence.
- */
-static inline uint32
-follow_plan(PgSweepItinerary *it, const PgSweepFlowRow *row)
-{
-	uint32		number;
-	uint32		n = row->n;
-
-	if (likely(n == 1))
-		return row->target[0];
-
-	it->draw += 40503;			/* 65536 * (sqrt(5) - 1) / 2 */
-	number = it->draw % PGSWEEP_FLOW_UNIT;
-	for (uint32 i = 0; i < n - 1; i++)
-		if (number < row->upto[i])
-			return row->target[i];
-	return row->target[n - 1];
-}
-
-/*
- * Allocations of a partition since the last plan, estimated from its hand,
- * per buffer of the partition.  (The difference is signed because there may
- * be a new plan between the two reads.)
- *
- * Allocations and not ticks: where pages are used often, the hand should go
- * further for each victim.
- */
-static inline double
-given_out(uint32 partition)
-{
-	PgSweepPartition *part = &PgSweepPool->parts[partition];
-	int64		ticks = (int64) (pgsweep_hand_read(part) -
-								 PgSweepPool->plan.base_ticket[partition]);
-
-	return ticks / ((double) PgSweepPool->plan.ticks_per_victim[partition] * part->num_buffers);
-}
-
-/*
- * Has the hand moved by at least an epoch since the last plan?  If not, it is
- * not far ahead, and no process needs to look at another hand.  Reads only
- * lines that are seldom written.
- */
-static inline bool
-far_since_plan(uint32 partition)
-{
-	PgSweepPartition *part = &PgSweepPool->parts[partition];
-
-	return pgsweep_read_u64(&part->epoch) >
-		PgSweepPool->plan.base_ticket[partition] >> part->epoch_shift;
-}
-
-/*
- * Compare a partition with one other, each time another one, and choose that
- * if this one has given out more.  Comparing two is enough to keep all of
- * them together (the power of two choices), and reads one hand's line per
- * lease.
- */
-static pg_noinline uint32
-hold_back(PgSweepItinerary *it, uint32 partition)
-{
-	uint32		other = it->look_round++ % PgSweepPool->num_partitions;
-	double		given = given_out(partition);
-	double		ahead = given - given_out(other);
-
-	if (likely(ahead <= 1.0 / PGSWEEP_AHEAD_DIVISOR))
-		return partition;
-	if (ahead <= given * PGSWEEP_AHEAD_PART &&
-		!TimestampDifferenceExceeds(PgSweepPool->plan.made_at, GetCurrentTimestamp(),
-									PGSWEEP_FRESH_PLAN_MS))
-		return partition;
-	return other;
-}
-
-/*
  * Choose the partition of the next lease. pinned_run is the number of pinned
  * buffers that the present walk has found in a row.
  */
@@ -181,17 +75,14 @@ static PgSweepPartition *
 partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 {
 	PgSweepItinerary *it = &slot->itinerary;
-	const PgSweepPlan *plan = &PgSweepPool->plan;
 	uint32		home = pgsweep_home(MyProcNumber);
-	uint32		target;
+	uint32		target = pgsweep_laps_serving(&PgSweepPool->laps, pgsweep_nearest(home),
+											 PgSweepPool->num_partitions);
 
-	target = follow_plan(it, &plan->rows[home]);
-	if (unlikely(far_since_plan(target)) && plan->balanced)
-		target = hold_back(it, target);
 	if (likely(pinned_run < PGSWEEP_PINNED_RUN))
 		it->hops = 0;
 	else
-		target = pgsweep_nth_nearest(home, ++it->hops % PgSweepPool->num_partitions);
+		target = pgsweep_nearest(home)[++it->hops % PgSweepPool->num_partitions];
 
 	it->home = home;
 	it->target = target;
@@ -283,6 +174,6 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 const PgSweepStrategyRoutine pgsweep_partitioned_strategy = {
 	.position = partitioned_position,
 	.get_victim = partitioned_get_victim,
-	.cycle = pgsweep_make_plan,
+	.cycle = pgsweep_laps_cycle,
 	.lru_scan = partitioned_lru_scan,
 };

@@ -23,9 +23,7 @@
  * walk.[ch]		walking leases until there is a victim
  * layout.h			how many partitions, and where they end
  * partitions.[ch]	the partitions, and which is a process' home
- * balance.[ch]		which partition takes which requests: pure arithmetic
- * transport.[ch]	which node's excess goes to which other node
- * plan.c			the same on this server's load, in the background writer
+ * laps.[ch]			which partitions are ahead of others
  * clean_ahead.c	the background writer's scan of one partition
  * find_free.c		is there a buffer without a page?
  * counts.[ch]		adding up what the slots have counted
@@ -41,8 +39,8 @@
 #include "port/atomics.h"
 #include "shared.h"
 #include "storage/spin.h"
-#include "sweep/balance.h"
 #include "sweep/hand.h"
+#include "sweep/laps.h"
 #include "sweep/lease.h"
 #include "utils/guc.h"
 
@@ -136,8 +134,6 @@ typedef struct PgSweepPartCounters
  */
 typedef struct PgSweepItinerary
 {
-	uint32		draw;			/* for flows; low 16 bits are the last number */
-	uint32		look_round;		/* partition to be compared with next */
 	uint32		hops;			/* partitions that this walk has left, having
 								 * found only pins */
 	uint32		home;			/* when the lease was taken */
@@ -183,22 +179,6 @@ typedef enum PgSweepSetBy
 	PGSWEEP_SET_BY_RELOAD,
 	PGSWEEP_SET_BY_FUNCTION,
 } PgSweepSetBy;
-
-/*
- * The plan of "partitioned": where the requests of each partition go.
- * Written by the background writer, under PgSweep->lock; read by every lease
- * without a lock.  A process that reads in the middle of a change takes one
- * lease by a mixture of two plans, which is harmless: any partition is right
- * for a lease.
- */
-typedef struct PgSweepPlan
-{
-	bool		balanced;		/* pg_sweep.balance */
-	TimestampTz made_at;		/* 0 = the one of the start */
-	uint64		base_ticket[PGSWEEP_MAX_PARTITIONS];	/* hands at that time */
-	float		ticks_per_victim[PGSWEEP_MAX_PARTITIONS];	/* up to then; >= 1 */
-	PgSweepFlowRow rows[PGSWEEP_MAX_PARTITIONS];
-} PgSweepPlan;
 
 typedef struct PgSweepPoolShared
 {
@@ -256,7 +236,16 @@ typedef struct PgSweepPoolShared
 
 	/* "partitioned" */
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
-	PgSweepPlan plan;
+	PgSweepLaps laps pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	bool		balanced;		/* pg_sweep.balance, as the background writer
+								 * has it */
+
+	/*
+	 * Allocations by the home of the process and the partition that served
+	 * them, if they differ; written at the end of such a lease.
+	 */
+	pg_atomic_uint64 flow[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
+	uint64		flow_base[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
 
 	PgSweepSlotPadded slots[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 } PgSweepPoolShared;

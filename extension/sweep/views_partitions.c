@@ -175,43 +175,32 @@ pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 }
 
 /*
- * Behind view pg_sweep_flows: one row for each partition and each other one
- * that serves some of its requests.
+ * Behind view pg_sweep_flows: one row for each partition and each one that has
+ * served its requests.
  */
 Datum
 pg_sweep_get_flows(PG_FUNCTION_ARGS)
 {
-	PgSweepFlowRow *rows;
-	uint32		n;
-
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
 		return (Datum) 0;
 
-	n = PgSweepPool->num_partitions;
-	rows = palloc(n * sizeof(PgSweepFlowRow));
-	LWLockAcquire(PgSweep->lock, LW_SHARED);
-	memcpy(rows, PgSweepPool->plan.rows, n * sizeof(PgSweepFlowRow));
-	LWLockRelease(PgSweep->lock);
-
-	for (uint32 i = 0; i < n; i++)
-	{
-		uint32		before = 0;
-
-		for (uint32 k = 0; k < rows[i].n; k++)
+	for (uint32 from = 0; from < PgSweepPool->num_partitions; from++)
+		for (uint32 to = 0; to < PgSweepPool->num_partitions; to++)
 		{
-			uint32		target = rows[i].target[k];
+			uint64		allocations = pg_atomic_read_u64(&PgSweepPool->flow[from][to]) -
+				PgSweepPool->flow_base[from][to];
 			PgSweepRow	row = {0};
 
-			put(&row, Int32GetDatum(i));
-			put(&row, Int32GetDatum(target));
-			put(&row, Int32GetDatum(kernel_node(i)));
-			put(&row, Int32GetDatum(kernel_node(target)));
-			put(&row, Float8GetDatum((double) (rows[i].upto[k] - before) / PGSWEEP_FLOW_UNIT));
-			put(&row, Int32GetDatum(distance_between(i, target)));
+			if (allocations == 0)
+				continue;
+			put(&row, Int32GetDatum(from));
+			put(&row, Int32GetDatum(to));
+			put(&row, Int32GetDatum(kernel_node(from)));
+			put(&row, Int32GetDatum(kernel_node(to)));
+			put_int8(&row, allocations);
+			put(&row, Int32GetDatum(distance_between(from, to)));
 			pgsweep_store_row(fcinfo, &row);
-			before = rows[i].upto[k];
 		}
-	}
 	return (Datum) 0;
 }

@@ -64,8 +64,15 @@ last_round(uint32 start, PgSweepCounters *count, uint32 *buf_state)
 static inline void
 take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 batch)
 {
+	uint64		epoch = pgsweep_read_u64(&part->epoch);
+
 	pgsweep_lease_take(lease, part, active,
 					   Min(batch, pgsweep_lease_limit(part->num_buffers)));
+
+	/* a new epoch, most often by this lease */
+	if (unlikely(pgsweep_read_u64(&part->epoch) != epoch) && PgSweepPool->balanced)
+		pgsweep_laps_look(&PgSweepPool->laps, PgSweepPool->parts,
+						  PgSweepPool->num_partitions);
 }
 
 /*

@@ -127,8 +127,7 @@ name_regions(void)
 		sim_region_name("hands", &PgSweepPool->parts[i].hand, sizeof(PgSweepHand));
 	sim_region_name("partitions", &PgSweepPool->whole, sizeof(PgSweepPool->whole));
 	sim_region_name("hands", &PgSweepPool->whole.hand, sizeof(PgSweepHand));
-	sim_region_name("plan", (void *) TYPEALIGN(SIM_CACHE_LINE, &PgSweepPool->plan),
-					TYPEALIGN_DOWN(SIM_CACHE_LINE, sizeof(PgSweepPool->plan)));
+	sim_region_name("laps", &PgSweepPool->laps, sizeof(PgSweepPool->laps));
 	sim_region_name("slots", PgSweepPool->slots, counters - (char *) PgSweepPool->slots);
 	sim_region_name("part_counters", counters, PgSweep->num_slots * stride);
 	for (int i = 0; i < sim_backends(); i++)

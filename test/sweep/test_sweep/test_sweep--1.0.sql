@@ -45,32 +45,20 @@ AS '$libdir/test_sweep_shared' LANGUAGE C VOLATILE STRICT;
 CREATE FUNCTION test_sweep_shared_end(OUT hand int8, OUT distinct_used int8)
 AS '$libdir/test_sweep_shared' LANGUAGE C VOLATILE STRICT;
 
--- Plans of the balancer for cases that a seed and a number choose, compared with
--- the linear program. violation is the first property that does not hold, or NULL.
--- worst_*: the excess over the least possible flow between nodes, and over that
--- times distance, relative to all requests. The others count the kinds of cases
--- (test_sweep_balance.c).
-CREATE FUNCTION test_sweep_balance(seed int8, first int8, number int4,
-		code text DEFAULT 'pg_sweep', OUT violation text,
-		OUT worst_remote float8, OUT worst_distance float8, OUT cases int8,
-		OUT idle int8, OUT even int8, OUT local int8, OUT remote int8,
-		OUT pivots int8, OUT targets int8)
-AS '$libdir/test_sweep_balance' LANGUAGE C VOLATILE STRICT;
-
--- The same for cycles of loads: uneven, even again, even with noise. total is the
--- number of requests per cycle. Returns the violation, or NULL.
-CREATE FUNCTION test_sweep_balance_cycles(partitions int4, total int8,
-		code text DEFAULT 'pg_sweep')
-RETURNS text AS '$libdir/test_sweep_balance' LANGUAGE C VOLATILE STRICT;
+-- Pools, homes and loads that a seed chooses, balanced by laps, compared with what
+-- one clock does. violation is the first property that does not hold, or NULL;
+-- worst_spread is in thousandths of a lap, worst_share in hundredths of a point. The
+-- others count the kinds of cases (test_sweep_laps.c).
+CREATE FUNCTION test_sweep_laps(seed int8, number int4,
+		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
+		OUT even int8, OUT one int8, OUT hot int8, OUT unequal int8,
+		OUT late int8, OUT remote int8, OUT worst_spread int8,
+		OUT worst_share int8)
+AS '$libdir/test_sweep_laps' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.
-CREATE FUNCTION test_sweep_balance_codes()
-RETURNS SETOF text AS '$libdir/test_sweep_balance' LANGUAGE C IMMUTABLE STRICT;
-
--- The average time of a plan.
-CREATE FUNCTION test_sweep_balance_usec(partitions int4, nodes int4,
-		plans int4)
-RETURNS float8 AS '$libdir/test_sweep_balance' LANGUAGE C VOLATILE STRICT;
+CREATE FUNCTION test_sweep_laps_codes()
+RETURNS SETOF text AS '$libdir/test_sweep_laps' LANGUAGE C IMMUTABLE STRICT;
 
 -- Layouts of partitions for random pools, nodes and settings, compared with their
 -- definition. violation is the first property that does not hold, or NULL; the

@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "sweep/layout.h"

@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension/sweep/laps.c
+ *	  The background writer's part in the balance of partitions: counting what
+ *	  each has served, and switching pg_sweep.balance.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sweep/partitions.h"
+
+/* Allocations of each partition in this cycle */
+static uint32 recent_allocations[PGSWEEP_MAX_PARTITIONS];
+
+/*
+ * Balance from now on, or no longer.  Laps are counted anew: otherwise a
+ * partition that was behind without balance would serve all for laps.
+ */
+static void
+set_balanced(bool balanced)
+{
+	PgSweepLaps *laps = &PgSweepPool->laps;
+
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		laps->base[i] = pgsweep_hand_read(&PgSweepPool->parts[i]);
+	PgSweepPool->balanced = balanced;
+	pg_atomic_write_u64(&laps->ahead, 0);
+}
+
+/*
+ * Called when shared memory is created.
+ */
+void
+pgsweep_init_laps(void)
+{
+	pg_atomic_init_u64(&PgSweepPool->laps.ahead, 0);
+	pg_atomic_init_u64(&PgSweepPool->laps.behind, 0);
+	PgSweepPool->balanced = pgsweep_balance;
+}
+
+/*
+ * One cycle.  A new background writer starts from the present counts: those
+ * that its predecessor has not seen are not the load of one cycle.
+ */
+void
+pgsweep_laps_cycle(void)
+{
+	static PgSweepPartCounters last[PGSWEEP_MAX_PARTITIONS];
+	static bool first = true;
+	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
+
+	pgsweep_sum_partitions(totals);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		recent_allocations[i] = first ? 0 :
+			(uint32) (totals[i].allocations - last[i].allocations);
+	memcpy(last, totals, sizeof(last));
+	first = false;
+
+	if (PgSweepPool->balanced != pgsweep_balance)
+		set_balanced(pgsweep_balance);
+}
+
+/*
+ * Allocations of a partition in the cycle that pgsweep_laps_cycle() began.
+ */
+uint32
+pgsweep_recent_allocations(uint32 partition)
+{
+	return recent_allocations[partition];
+}

@@ -1,0 +1,393 @@
+/*-------------------------------------------------------------------------
+ *
+ * test/sweep/test_sweep/test_sweep_laps.c
+ *	  Property tests of the balance of partitions: pools that virtual backends
+ *	  allocate from, by pg_sweep's own leases and its own choice.
+ *
+ * What one clock would do is the oracle: a partition of n buffers that have
+ * usage count u when they are looked at anew serves in proportion to
+ * n / (u + 1).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "sweep/batch.h"
+#include "sweep/laps.h"
+#include "sweep/lease.h"
+
+#include "property.h"
+
+PG_MODULE_MAGIC_EXT(
+					.name = "test_sweep_laps",
+					.version = "1.0"
+);
+
+PG_FUNCTION_INFO_V1(test_sweep_laps);
+PG_FUNCTION_INFO_V1(test_sweep_laps_codes);
+
+#define MAX_BACKENDS_HERE	256
+#define MIN_PARTITION		512
+#define MAX_PARTITION		4096
+#define WARM_LAPS			2
+#define MEASURED_LAPS		12
+
+/* The promise of laps.h, and what leases take meanwhile */
+#define BOUND				0.25
+#define SHARE_TOLERANCE		0.02
+
+/*
+ * What is tested: pg_sweep's own code, or a broken variant of it.
+ */
+typedef struct LapsCode
+{
+	const char *name;
+	void		(*look) (PgSweepLaps *laps, PgSweepPartition *parts, uint32 n);
+	uint32		(*serving) (const PgSweepLaps *laps, const uint8 *order, uint32 n);
+} LapsCode;
+
+/* ---- mutants ---- */
+
+/* Never looks: each home serves its own */
+static void
+look_never(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+{
+}
+
+/* Positions are not compared from a common base */
+static void
+look_without_base(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+{
+	static PgSweepLaps since_start;
+
+	memset(&since_start, 0, sizeof(since_start));
+	pgsweep_laps_look(&since_start, parts, n);
+	laps->ahead = since_start.ahead;
+	laps->behind = since_start.behind;
+}
+
+/* Compares ways without regard to sizes */
+static void
+look_without_sizes(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+{
+	PgSweepPartition same[PGSWEEP_MAX_PARTITIONS];
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		same[i] = parts[i];
+		same[i].num_buffers = parts[0].num_buffers;
+	}
+	pgsweep_laps_look(laps, same, n);
+}
+
+/* The last partition is overlooked */
+static void
+look_short(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+{
+	pgsweep_laps_look(laps, parts, n - 1);
+}
+
+/* The next one serves, wherever its hand is */
+static uint32
+serving_next(const PgSweepLaps *laps, const uint8 *order, uint32 n)
+{
+	return (pgsweep_read_u64(&laps->ahead) >> order[0] & 1) ? order[1] : order[0];
+}
+
+/* The nearest that is not ahead serves, which takes it from its own processes */
+static uint32
+serving_not_ahead(const PgSweepLaps *laps, const uint8 *order, uint32 n)
+{
+	uint64		ahead = pgsweep_read_u64(&laps->ahead);
+
+	for (uint32 i = 0; i < n; i++)
+		if ((ahead >> order[i] & 1) == 0)
+			return order[i];
+	return order[0];
+}
+
+/* All serve the same, the slowest */
+static uint32
+serving_slowest(const PgSweepLaps *laps, const uint8 *order, uint32 n)
+{
+	uint64		behind = pgsweep_read_u64(&laps->behind);
+
+	for (uint32 i = 0; i < n; i++)
+		if (behind >> i & 1)
+			return i;
+	return order[0];
+}
+
+static const LapsCode laps_codes[] = {
+	{"pg_sweep", pgsweep_laps_look, pgsweep_laps_serving},
+	{"never looks", look_never, pgsweep_laps_serving},
+	{"has no base", look_without_base, pgsweep_laps_serving},
+	{"ignores sizes", look_without_sizes, pgsweep_laps_serving},
+	{"overlooks the last", look_short, pgsweep_laps_serving},
+	{"takes the next", pgsweep_laps_look, serving_next},
+	{"takes from others' own", pgsweep_laps_look, serving_not_ahead},
+	{"takes the slowest", pgsweep_laps_look, serving_slowest},
+};
+
+/* ---- pools ---- */
+
+/* What was exercised; int64 each, as the SQL function's columns */
+typedef struct LapsCounts
+{
+	int64		cases;
+	int64		even;			/* all homes have the same load */
+	int64		one;			/* one home has all of it */
+	int64		hot;			/* pages of some partitions are used again */
+	int64		unequal;		/* sizes differ */
+	int64		late;			/* balancing begins with hands apart */
+	int64		remote;			/* leases from another partition */
+	int64		worst_spread;	/* thousandths of a lap */
+	int64		worst_share;	/* hundredths of a point */
+} LapsCounts;
+
+typedef struct Pool
+{
+	uint32		nparts;
+	uint32		nbackends;
+	uint32		batch;
+	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
+	uint8		order[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
+	uint8		hot[PGSWEEP_MAX_PARTITIONS];	/* usage count of its pages */
+	uint8	   *usage;			/* of each buffer */
+	uint64		start[PGSWEEP_MAX_PARTITIONS];	/* hands when balancing began */
+	PgSweepLaps laps;
+	PgSweepLease leases[MAX_BACKENDS_HERE];
+	uint32		home[MAX_BACKENDS_HERE];
+	uint64		served[PGSWEEP_MAX_PARTITIONS];
+	uint64		asked[PGSWEEP_MAX_PARTITIONS];
+	uint64		local;
+	uint64		total;
+	double		spread;
+} Pool;
+
+static LapsCounts counts;
+static pg_prng_state prng;
+static Pool pool;
+
+static uint32
+random_in(uint32 low, uint32 high)
+{
+	return (uint32) pg_prng_uint64_range(&prng, low, high);
+}
+
+static void
+make_pool(void)
+{
+	uint32		size = random_in(MIN_PARTITION, MAX_PARTITION);
+	bool		unequal = random_in(0, 2) == 0;
+	uint32		nhot;
+	uint32		first = 0;
+
+	memset(&pool, 0, sizeof(pool));
+	pool.nparts = 1 << random_in(1, 6);
+	if (random_in(0, 1) == 0)
+		pool.nparts = random_in(2, 64);
+	nhot = random_in(0, 1) == 0 ? random_in(1, pool.nparts - 1) : 0;
+	for (uint32 i = 0; i < pool.nparts; i++)
+	{
+		uint32		n = unequal ? random_in(size / 2, size) : size;
+
+		pgsweep_partition_init(&pool.parts[i], first, n);
+		first += n;
+		pool.hot[i] = i < nhot ? random_in(1, 5) : 0;
+		for (uint32 k = 0; k < pool.nparts; k++)
+			pool.order[i][k] = (i + k) % pool.nparts;
+	}
+	pool.usage = palloc(first);
+	for (uint32 i = 0; i < pool.nparts; i++)
+		memset(pool.usage + pool.parts[i].first_buffer, pool.hot[i], pool.parts[i].num_buffers);
+	counts.hot += nhot > 0;
+	counts.unequal += unequal;
+}
+
+/* Hands have gone their ways before balancing begins */
+static void
+begin_late(void)
+{
+	for (uint32 i = 0; i < pool.nparts; i++)
+	{
+		uint64		ticket = (uint64) pool.parts[i].num_buffers * random_in(0, 100);
+
+		pg_atomic_write_u64(&pool.parts[i].hand.ticket, ticket);
+		pg_atomic_write_u64(&pool.parts[i].epoch, ticket >> pool.parts[i].epoch_shift);
+		pool.laps.base[i] = pool.start[i] = ticket;
+	}
+	counts.late++;
+}
+
+/* As many backends on each home, or a part of them or all on one */
+static void
+make_load(void)
+{
+	uint32		kind = random_in(0, 2);
+	uint32		busy;
+
+	pool.nbackends = Min(MAX_BACKENDS_HERE, 4 * pool.nparts);
+	pool.batch = random_in(1, 64);
+	busy = kind == 0 ? 0 : kind == 1 ? pool.nbackends : random_in(1, pool.nbackends - 1);
+	for (uint32 b = 0; b < pool.nbackends; b++)
+		pool.home[b] = b < busy ? 0 : b % pool.nparts;
+	counts.even += kind == 0;
+	counts.one += kind == 1;
+}
+
+/* The largest distance of two hands, in laps since balancing began */
+static void
+note_spread(void)
+{
+	double		least = DBL_MAX;
+	double		most = 0;
+
+	for (uint32 i = 0; i < pool.nparts; i++)
+	{
+		double		lap = (double) (pgsweep_hand_read(&pool.parts[i]) - pool.start[i]) /
+			pool.parts[i].num_buffers;
+
+		least = Min(least, lap);
+		most = Max(most, lap);
+	}
+	pool.spread = Max(pool.spread, most - least);
+}
+
+static void
+take_lease(const LapsCode *code, PgSweepLease *lease, uint32 home)
+{
+	uint32		target = code->serving(&pool.laps, pool.order[home], pool.nparts);
+	PgSweepPartition *part = &pool.parts[target];
+	uint64		epoch = pgsweep_read_u64(&part->epoch);
+
+	pgsweep_lease_take(lease, part, 1,
+					   Min(pool.batch, pgsweep_lease_limit(part->num_buffers)));
+	if (pgsweep_read_u64(&part->epoch) != epoch)
+	{
+		code->look(&pool.laps, pool.parts, pool.nparts);
+		note_spread();
+	}
+	counts.remote += target != home;
+}
+
+/* One allocation; whether it is counted */
+static void
+allocate(const LapsCode *code, uint32 backend, bool warm)
+{
+	PgSweepLease *lease = &pool.leases[backend];
+	uint32		home = pool.home[backend];
+	uint32		part;
+
+	for (;;)
+	{
+		uint32		buffer;
+
+		(void) pgsweep_lease_expire(lease, 1, pool.batch);
+		if (lease->left == 0)
+			take_lease(code, lease, home);
+		part = lease->part - pool.parts;
+		buffer = pgsweep_lease_tick(lease);
+		if (pool.usage[buffer] == 0)
+		{
+			pool.usage[buffer] = pool.hot[part];
+			break;
+		}
+		pool.usage[buffer]--;
+	}
+	if (warm)
+	{
+		pool.served[part]++;
+		pool.asked[home]++;
+		pool.local += part == home;
+		pool.total++;
+	}
+}
+
+/* ---- properties ---- */
+
+/*
+ * Each partition serves what one clock would take from it, and each request is
+ * served at home, as far as that allows.
+ */
+static bool
+check_shares(void)
+{
+	double		sum = 0;
+	double		local = 0;
+
+	for (uint32 i = 0; i < pool.nparts; i++)
+		sum += (double) pool.parts[i].num_buffers / (pool.hot[i] + 1);
+	for (uint32 i = 0; i < pool.nparts; i++)
+	{
+		double		fair = pool.parts[i].num_buffers / (pool.hot[i] + 1.0) / sum;
+		double		share = (double) pool.served[i] / pool.total;
+		double		asked = (double) pool.asked[i] / pool.total;
+
+		counts.worst_share = Max(counts.worst_share, (int64) (fabs(share - fair) * 10000));
+		if (fabs(share - fair) > SHARE_TOLERANCE)
+			return violated("partition %u of %u serves %.3f of all, one clock takes %.3f from it",
+							i, pool.nparts, share, fair);
+		local += Min(asked, fair);
+	}
+	if ((double) pool.local / pool.total < local - 2 * SHARE_TOLERANCE)
+		return violated("%u partitions: %.3f are served at home, %.3f could be", pool.nparts,
+						(double) pool.local / pool.total, local);
+	return true;
+}
+
+static bool
+check_case(const LapsCode *code)
+{
+	uint64		laps = 0;
+	uint32		largest = 0;
+
+	make_pool();
+	if (random_in(0, 1) == 0)
+		begin_late();
+	make_load();
+	for (uint32 i = 0; i < pool.nparts; i++)
+	{
+		laps += pool.parts[i].num_buffers / (pool.hot[i] + 1);
+		largest = Max(largest, pool.parts[i].num_buffers);
+	}
+	for (uint64 k = 0; k < (WARM_LAPS + MEASURED_LAPS) * laps; k++)
+		allocate(code, random_in(0, pool.nbackends - 1), k > WARM_LAPS * laps);
+	counts.cases++;
+	pfree(pool.usage);
+
+	counts.worst_spread = Max(counts.worst_spread, (int64) (pool.spread * 1000));
+	if (pool.spread > BOUND)
+		return violated("%u partitions of at most %u buffers: hands are %.3f laps apart",
+						pool.nparts, largest, pool.spread);
+	return check_shares();
+}
+
+/*
+ * test_sweep_laps(seed, cases, code)
+ */
+Datum
+test_sweep_laps(PG_FUNCTION_ARGS)
+{
+	const LapsCode *code = FIND_CODE(laps_codes, 2);
+	bool		good = true;
+
+	pg_prng_seed(&prng, PG_GETARG_INT64(0));
+	memset(&counts, 0, sizeof(counts));
+	for (int32 i = PG_GETARG_INT32(1); i > 0 && good; i--)
+	{
+		CHECK_FOR_INTERRUPTS();
+		good = check_case(code);
+	}
+	return violation_row(fcinfo, good ? NULL : violation_text(), &counts, sizeof(counts));
+}
+
+Datum
+test_sweep_laps_codes(PG_FUNCTION_ARGS)
+{
+	return code_names(fcinfo, laps_codes, sizeof(laps_codes[0]), lengthof(laps_codes));
+}
