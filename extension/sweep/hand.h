@@ -90,6 +90,16 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 }
 
 /*
+ * Tickets that one lease may have: not more than an epoch, so that one lease
+ * does not take a partition far ahead of others (laps.h).
+ */
+static inline uint32
+pgsweep_longest_lease(const PgSweepPartition *part)
+{
+	return (uint32) 1 << part->epoch_shift;
+}
+
+/*
  * Position of the hand.  No barrier semantics.  Never smaller than an earlier
  * read in program order returned, because it only grows and reads of one
  * location are coherent.  The same holds for (pass, buffer).

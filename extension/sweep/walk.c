@@ -67,7 +67,7 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 	uint64		epoch = pgsweep_read_u64(&part->epoch);
 
 	pgsweep_lease_take(lease, part, active,
-					   Min(batch, pgsweep_lease_limit(part->num_buffers)));
+					   Min(batch, pgsweep_longest_lease(part)));
 
 	/* a new epoch, most often by this lease */
 	if (unlikely(pgsweep_read_u64(&part->epoch) != epoch) && PgSweepPool->balanced)
