@@ -350,12 +350,21 @@ SELECT buffers_alloc, (SELECT string_agg(strategy || '=' || allocations, ' ') FR
 }
 
 # Lines of the server's log from an offset on that report an error, except those
-# that match one of the patterns
+# that match one of the patterns.  A session whose client has just left may still be
+# there when the server is stopped, and then says so.
 sub unexpected_log_lines
 {
 	my ($node, $offset, @expected) = @_;
-	my @lines = grep { /(?:ERROR|FATAL|PANIC|TRAP):/ } split /\n/,
-	  slurp_file($node->logfile, $offset);
+	my $stopping = 0;
+	my @lines;
+
+	for (split /\n/, slurp_file($node->logfile, $offset))
+	{
+		$stopping = 1 if /received fast shutdown request/;
+		$stopping = 0 if /database system is ready/;
+		next if $stopping && /FATAL:  terminating connection due to administrator command/;
+		push @lines, $_ if /(?:ERROR|FATAL|PANIC|TRAP):/;
+	}
 
 	for my $pattern (@expected)
 	{
