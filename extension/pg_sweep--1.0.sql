@@ -184,6 +184,7 @@ CREATE FUNCTION pg_sweep_get_partitions(
     OUT num_buffers int4,
     OUT hand int4,
     OUT passes int8,
+    OUT laps float8,
     OUT requests int8,
     OUT redirected_out int8,
     OUT allocations int8,
@@ -205,6 +206,7 @@ COMMENT ON COLUMN pg_sweep_partitions.first_buffer IS 'number of its first buffe
 COMMENT ON COLUMN pg_sweep_partitions.num_buffers IS 'number of its buffers';
 COMMENT ON COLUMN pg_sweep_partitions.hand IS 'buffer number at its hand';
 COMMENT ON COLUMN pg_sweep_partitions.passes IS 'complete passes of its hand since the server started';
+COMMENT ON COLUMN pg_sweep_partitions.laps IS 'passes of its hand since balancing began; at most a quarter apart with pg_sweep.balance';
 COMMENT ON COLUMN pg_sweep_partitions.requests IS 'victims requested by processes whose home it is';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_out IS 'of requests, those that another partition served';
 COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
@@ -269,7 +271,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_flows AS
     SELECT * FROM pg_sweep_get_flows();
 
-COMMENT ON VIEW pg_sweep_flows IS 'strategy partitioned: allocations that a partition has served for processes of another';
+COMMENT ON VIEW pg_sweep_flows IS 'strategy partitioned: which partition has served the processes of which home';
 COMMENT ON COLUMN pg_sweep_flows.allocations IS 'allocations by processes with home from_partition, served by to_partition';
 COMMENT ON COLUMN pg_sweep_flows.distance IS 'distance of the two nodes as the kernel has it; 10 is the same node';
 

@@ -2,9 +2,9 @@
 90 % of the pool twice, and no other backend reads anything.
 
 The pool is partitioned for emulated nodes, and the backend is on one of them.
-Without flows to the others it would keep a fraction of what it read. The
-background writer plans the flows. So the writer is at work, at its default pace,
-or as good as asleep.
+Without balance it would keep a fraction of what it read. The background writer
+must have no part in that. So it is at work, at its default pace, or as good as
+asleep.
 
   index    one table of 90 % of the pool, each page by its key
   tables   tables of 90 % together, scanned one after the other; none is larger

@@ -90,13 +90,16 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 }
 
 /*
- * Tickets that one lease may have: not more than an epoch, so that one lease
- * does not take a partition far ahead of others (laps.h).
+ * Tickets that one lease may have: an eighth of a lap less an epoch.  So a
+ * partition that is found not ahead is at most a quarter ahead after it: an
+ * eighth, what is not published, and the lease (laps.h).
  */
 static inline uint32
 pgsweep_longest_lease(const PgSweepPartition *part)
 {
-	return (uint32) 1 << part->epoch_shift;
+	int32		tickets = (int32) (part->num_buffers / 8) - (1 << part->epoch_shift);
+
+	return (uint32) Max(tickets, 1);
 }
 
 /*

@@ -2,7 +2,7 @@
  *
  * extension/sweep/laps.c
  *	  The background writer's part in the balance of partitions: counting what
- *	  each has served, and switching pg_sweep.balance.
+ *	  each has served, switching pg_sweep.balance, and a look at all hands.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +26,7 @@ set_balanced(bool balanced)
 		laps->base[i] = pgsweep_hand_read(&PgSweepPool->parts[i]);
 	PgSweepPool->balanced = balanced;
 	pg_atomic_write_u64(&laps->ahead, 0);
+	pg_atomic_write_u64(&laps->slowest, 0);
 }
 
 /*
@@ -36,6 +37,7 @@ pgsweep_init_laps(void)
 {
 	pg_atomic_init_u64(&PgSweepPool->laps.ahead, 0);
 	pg_atomic_init_u64(&PgSweepPool->laps.behind, 0);
+	pg_atomic_init_u64(&PgSweepPool->laps.slowest, 0);
 	PgSweepPool->balanced = pgsweep_balance;
 }
 
@@ -59,6 +61,12 @@ pgsweep_laps_cycle(void)
 
 	if (PgSweepPool->balanced != pgsweep_balance)
 		set_balanced(pgsweep_balance);
+
+	/* mend what a look may have stored late, when the above was done already */
+	if (PgSweepPool->balanced)
+		pgsweep_laps_look(&PgSweepPool->laps, PgSweepPool->parts, PgSweepPool->num_partitions);
+	else
+		pgsweep_laps_store(&PgSweepPool->laps.ahead, 0);
 }
 
 /*

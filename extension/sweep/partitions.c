@@ -29,7 +29,7 @@ typedef struct PgSweepHomes
 
 static PgSweepHomes cpu_homes[PGSWEEP_NUMA_MAX_CPUS];
 static PgSweepHomes node_homes[PGSWEEP_NUMA_MAX_NODES];
-static uint8 nearest[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
+static PgSweepOrder orders[PGSWEEP_MAX_PARTITIONS];
 
 /*
  * The number of partitions of this pool.  The same answer each time.
@@ -76,10 +76,14 @@ cut_pool(uint32 *size)
 	pgsweep_layout_sizes(NBuffers, PgSweepPool->num_partitions, unit, head, size);
 }
 
+/* The own node comes first, whatever the firmware says of others */
 static uint32
 partition_distance(uint32 a, uint32 b)
 {
-	return pgsweep_numa_topology.distance[PgSweepPool->parts[a].node][PgSweepPool->parts[b].node];
+	uint32		from = PgSweepPool->parts[a].node;
+	uint32		to = PgSweepPool->parts[b].node;
+
+	return from == to ? 0 : pgsweep_numa_topology.distance[from][to];
 }
 
 /*
@@ -91,8 +95,9 @@ static void
 sort_by_distance(uint32 home)
 {
 	uint32		n = PgSweepPool->num_partitions;
-	uint8	   *order = nearest[home];
+	uint8	   *order = orders[home].part;
 
+	orders[home].near = 0;
 	for (uint32 i = 0; i < n; i++)
 	{
 		uint32		part = (home + i) % n;
@@ -105,6 +110,8 @@ sort_by_distance(uint32 home)
 			k--;
 		}
 		order[k] = (uint8) part;
+		if (PgSweepPool->parts[part].node == PgSweepPool->parts[home].node)
+			orders[home].near++;
 	}
 }
 
@@ -206,8 +213,8 @@ pgsweep_home(ProcNumber procno)
 	return homes->first + procno % homes->span;
 }
 
-const uint8 *
-pgsweep_nearest(uint32 home)
+const PgSweepOrder *
+pgsweep_order(uint32 home)
 {
-	return nearest[home];
+	return &orders[home];
 }

@@ -26,11 +26,7 @@ extern void pgsweep_init_partitions(void);
  */
 extern uint32 pgsweep_home(ProcNumber procno);
 
-/*
- * All partitions in the order of their distance from home: itself, those of
- * its node, the others.
- */
-extern const uint8 *pgsweep_nearest(uint32 home);
+extern const PgSweepOrder *pgsweep_order(uint32 home);
 
 /* laps.c: the background writer's part in the balance */
 extern void pgsweep_init_laps(void);

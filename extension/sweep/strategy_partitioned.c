@@ -11,8 +11,8 @@
  *
  * Two rules choose the partition of a lease:
  *
- * - it is home, unless home is ahead of the slowest partition; then the
- *	 nearest of those behind;
+ * - it is home, unless home is ahead of the slowest partition; then another
+ *	 of the node that is not ahead; then the nearest of those behind;
  * - a walk that finds only pins goes on to the next nearest partition, lease
  *	 by lease.
  *
@@ -76,13 +76,14 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 {
 	PgSweepItinerary *it = &slot->itinerary;
 	uint32		home = pgsweep_home(MyProcNumber);
-	uint32		target = pgsweep_laps_serving(&PgSweepPool->laps, pgsweep_nearest(home),
+	const PgSweepOrder *order = pgsweep_order(home);
+	uint32		target = pgsweep_laps_serving(&PgSweepPool->laps, order,
 											 PgSweepPool->num_partitions);
 
 	if (likely(pinned_run < PGSWEEP_PINNED_RUN))
 		it->hops = 0;
 	else
-		target = pgsweep_nearest(home)[++it->hops % PgSweepPool->num_partitions];
+		target = order->part[++it->hops % PgSweepPool->num_partitions];
 
 	it->home = home;
 	it->target = target;

@@ -242,9 +242,11 @@ typedef struct PgSweepPoolShared
 
 	/*
 	 * Allocations by the home of the process and the partition that served
-	 * them, if they differ; written at the end of such a lease.
+	 * them, if they differ.  Shared, as 64 * 64 counters for each process
+	 * would be too many; written once for each such lease.
 	 */
-	pg_atomic_uint64 flow[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
+	pg_atomic_uint64 flow[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS]
+				pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 	uint64		flow_base[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
 
 	PgSweepSlotPadded slots[FLEXIBLE_ARRAY_MEMBER] pg_attribute_aligned(PG_CACHE_LINE_SIZE);

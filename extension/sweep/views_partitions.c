@@ -85,6 +85,8 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 		put(&row, Int32GetDatum(part->num_buffers));
 		put(&row, Int32GetDatum(hand));
 		put_int8(&row, passes);
+		put(&row, Float8GetDatum(pgsweep_laps_done(&PgSweepPool->laps, i, part,
+												   pgsweep_hand_read(part))));
 		put_int8(&row, since[i].requests);
 		put_int8(&row, since[i].redirected_out);
 		put_int8(&row, since[i].allocations);
@@ -175,30 +177,51 @@ pg_sweep_get_nodes(PG_FUNCTION_ARGS)
 }
 
 /*
- * Behind view pg_sweep_flows: one row for each partition and each one that has
+ * Behind view pg_sweep_flows: one row for each home and each partition that has
  * served its requests.
  */
 Datum
 pg_sweep_get_flows(PG_FUNCTION_ARGS)
 {
+	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
+	uint32		n;
+	uint64		(*flow)[PGSWEEP_MAX_PARTITIONS];
+
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
 		return (Datum) 0;
 
-	for (uint32 from = 0; from < PgSweepPool->num_partitions; from++)
-		for (uint32 to = 0; to < PgSweepPool->num_partitions; to++)
-		{
-			uint64		allocations = pg_atomic_read_u64(&PgSweepPool->flow[from][to]) -
+	n = PgSweepPool->num_partitions;
+	flow = palloc(n * sizeof(*flow));
+	LWLockAcquire(PgSweep->lock, LW_SHARED);
+	pgsweep_sum_partitions(totals);
+	for (uint32 from = 0; from < n; from++)
+	{
+		PgSweepPartCounters since = {0};
+
+		for (uint32 to = 0; to < n; to++)
+			flow[from][to] = pg_atomic_read_u64(&PgSweepPool->flow[from][to]) -
 				PgSweepPool->flow_base[from][to];
+
+		/* what stays at home is counted by each process alone */
+		add_since(&since, &totals[from], &PgSweepPool->part_base[from]);
+		flow[from][from] = since.allocations - Min(since.redirected_in, since.allocations);
+	}
+	LWLockRelease(PgSweep->lock);
+
+	for (uint32 from = 0; from < n; from++)
+		for (uint32 i = 0; i < n; i++)
+		{
+			uint32		to = pgsweep_order(from)->part[i];
 			PgSweepRow	row = {0};
 
-			if (allocations == 0)
+			if (flow[from][to] == 0)
 				continue;
 			put(&row, Int32GetDatum(from));
 			put(&row, Int32GetDatum(to));
 			put(&row, Int32GetDatum(kernel_node(from)));
 			put(&row, Int32GetDatum(kernel_node(to)));
-			put_int8(&row, allocations);
+			put_int8(&row, flow[from][to]);
 			put(&row, Int32GetDatum(distance_between(from, to)));
 			pgsweep_store_row(fcinfo, &row);
 		}

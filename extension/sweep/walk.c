@@ -70,7 +70,9 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 					   Min(batch, pgsweep_longest_lease(part)));
 
 	/* a new epoch, most often by this lease */
-	if (unlikely(pgsweep_read_u64(&part->epoch) != epoch) && PgSweepPool->balanced)
+	if (unlikely(pgsweep_read_u64(&part->epoch) != epoch) &&
+		part != &PgSweepPool->whole && PgSweepPool->balanced &&
+		pgsweep_laps_changing(&PgSweepPool->laps, part - PgSweepPool->parts, part, epoch))
 		pgsweep_laps_look(&PgSweepPool->laps, PgSweepPool->parts,
 						  PgSweepPool->num_partitions);
 }

@@ -388,9 +388,12 @@ sub stock_prefix
 	return -x "$prefix/bin/postgres" ? $prefix : undef;
 }
 
-# Wait until a server that has crashed takes connections again.  A query would not
-# do: when the connection is refused, psql ends before it reads its input, and the
-# write to it fails.
+# Wait until a server that has crashed once more takes connections again.  Until the
+# postmaster has noticed the crash, it still does, so the log is looked at first.  A
+# query would not do: when the connection is refused, psql ends before it reads its
+# input, and the write to it fails.
+my %crashes;
+
 sub wait_until_back
 {
 	my ($node) = @_;
@@ -398,9 +401,14 @@ sub wait_until_back
 
 	while (time < $deadline)
 	{
-		return 1
-		  if system('pg_isready', '--quiet', '--host' => $node->host,
-			'--port' => $node->port) == 0;
+		my $crashes = () = slurp_file($node->logfile) =~ /all server processes terminated; reinitializing/g;
+
+		if ($crashes > ($crashes{ $node->logfile } // 0)
+			&& system('pg_isready', '--quiet', '--host' => $node->host, '--port' => $node->port) == 0)
+		{
+			$crashes{ $node->logfile } = $crashes;
+			return 1;
+		}
 		usleep(100_000);
 	}
 	return 0;

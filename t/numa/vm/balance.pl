@@ -1,6 +1,5 @@
 # On real nodes: a load from one node is spread over all of them by their sizes, and
-# an even load with affinity is served at home.  Between the two the plan returns to
-# the identity.
+# an even load with affinity is served at home.
 #
 # The load has a fixed rate.  Fewer real CPUs emulate those of the machine, so their
 # speeds differ.
@@ -155,11 +154,7 @@ is_deeply([ sort keys %on ], [ sort map { node_file($_, 'cpulist') } 0 .. $nodes
 	'even: affinity has put a session on each node');
 wait_cycles(10);
 
-# The emulated CPUs do not keep the rate exactly; a plan may correct a little
-ok( $server->poll_query_until(
-		'postgres',
-		'SELECT min(weight) >= 0.9 FROM pg_sweep_flows WHERE from_partition = to_partition'),
-	'even: each partition keeps its own');
+# The emulated CPUs do not keep the rate exactly, so a little has to be served elsewhere
 my $local;
 for (1 .. 5)
 {
@@ -172,6 +167,8 @@ cmp_ok($local, '>=', 95, "even: $local % of the allocations are local");
 note_table('TABLE pg_sweep_nodes');
 note_table('TABLE pg_sweep_flows');
 note("even: imbalance $imbalance %");
+cmp_ok($server->safe_psql('postgres', 'SELECT max(laps) - min(laps) FROM pg_sweep_partitions'),
+	'<=', 0.25, 'the hands are at most a quarter of a lap apart');
 is( $server->safe_psql('postgres', q{
 SELECT count(DISTINCT node) FROM pg_sweep_backends WHERE allocations > 1000}),
 	$nodes,

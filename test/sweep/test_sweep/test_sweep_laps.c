@@ -40,6 +40,7 @@ PG_FUNCTION_INFO_V1(test_sweep_laps_codes);
 #define BOUND				0.25
 #define SHARE_TOLERANCE		0.02
 #define LOCAL_TOLERANCE		0.04
+#define EVEN_TOLERANCE		0.01	/* with the same load for all homes */
 
 /*
  * What is tested: pg_sweep's own code, or a broken variant of it.
@@ -47,16 +48,38 @@ PG_FUNCTION_INFO_V1(test_sweep_laps_codes);
 typedef struct LapsCode
 {
 	const char *name;
+	bool		(*changing) (const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
+							 uint64 before);
 	void		(*look) (PgSweepLaps *laps, PgSweepPartition *parts, uint32 n);
-	uint32		(*serving) (const PgSweepLaps *laps, const uint8 *order, uint32 n);
+	uint32		(*serving) (const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n);
 } LapsCode;
 
 /* ---- mutants ---- */
 
 /* Never looks: each home serves its own */
-static void
-look_never(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+static bool
+changing_never(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
+			   uint64 before)
 {
+	return false;
+}
+
+/* Looks only if it is ahead: others stay ahead for ever */
+static bool
+changing_ahead(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
+			   uint64 before)
+{
+	return pgsweep_read_u64(&laps->ahead) == 0 &&
+		pgsweep_laps_changing(laps, i, part, before);
+}
+
+/* Looks only while some are ahead: none ever is */
+static bool
+changing_slowest(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
+				 uint64 before)
+{
+	return pgsweep_read_u64(&laps->ahead) != 0 &&
+		pgsweep_laps_changing(laps, i, part, before);
 }
 
 /* Positions are not compared from a common base */
@@ -69,6 +92,7 @@ look_without_base(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
 	pgsweep_laps_look(&since_start, parts, n);
 	laps->ahead = since_start.ahead;
 	laps->behind = since_start.behind;
+	laps->slowest = since_start.slowest;
 }
 
 /* Compares ways without regard to sizes */
@@ -94,44 +118,55 @@ look_short(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
 
 /* The next one serves, wherever its hand is */
 static uint32
-serving_next(const PgSweepLaps *laps, const uint8 *order, uint32 n)
+serving_next(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
 {
-	return (pgsweep_read_u64(&laps->ahead) >> order[0] & 1) ? order[1] : order[0];
+	return order->part[pgsweep_read_u64(&laps->ahead) >> order->part[0] & 1];
 }
 
-/* The nearest that is not ahead serves, which takes it from its own processes */
+/* Of other nodes, too, any that is not ahead, which takes it from its own */
 static uint32
-serving_not_ahead(const PgSweepLaps *laps, const uint8 *order, uint32 n)
+serving_not_ahead(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
 {
-	uint64		ahead = pgsweep_read_u64(&laps->ahead);
+	PgSweepOrder one_node = *order;
 
-	for (uint32 i = 0; i < n; i++)
-		if ((ahead >> order[i] & 1) == 0)
-			return order[i];
-	return order[0];
+	one_node.near = n;
+	return pgsweep_laps_serving(laps, &one_node, n);
+}
+
+/* Of the own node, too, only those that are behind */
+static uint32
+serving_behind(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
+{
+	PgSweepOrder no_node = *order;
+
+	no_node.near = 1;
+	return pgsweep_laps_serving(laps, &no_node, n);
 }
 
 /* All serve the same, the slowest */
 static uint32
-serving_slowest(const PgSweepLaps *laps, const uint8 *order, uint32 n)
+serving_slowest(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
 {
 	uint64		behind = pgsweep_read_u64(&laps->behind);
 
 	for (uint32 i = 0; i < n; i++)
 		if (behind >> i & 1)
 			return i;
-	return order[0];
+	return order->part[0];
 }
 
 static const LapsCode laps_codes[] = {
-	{"pg_sweep", pgsweep_laps_look, pgsweep_laps_serving},
-	{"never looks", look_never, pgsweep_laps_serving},
-	{"has no base", look_without_base, pgsweep_laps_serving},
-	{"ignores sizes", look_without_sizes, pgsweep_laps_serving},
-	{"overlooks the last", look_short, pgsweep_laps_serving},
-	{"takes the next", pgsweep_laps_look, serving_next},
-	{"takes from others' own", pgsweep_laps_look, serving_not_ahead},
-	{"takes the slowest", pgsweep_laps_look, serving_slowest},
+	{"pg_sweep", pgsweep_laps_changing, pgsweep_laps_look, pgsweep_laps_serving},
+	{"never looks", changing_never, pgsweep_laps_look, pgsweep_laps_serving},
+	{"ignores that it was the slowest", changing_ahead, pgsweep_laps_look, pgsweep_laps_serving},
+	{"ignores that it is ahead", changing_slowest, pgsweep_laps_look, pgsweep_laps_serving},
+	{"has no base", pgsweep_laps_changing, look_without_base, pgsweep_laps_serving},
+	{"ignores sizes", pgsweep_laps_changing, look_without_sizes, pgsweep_laps_serving},
+	{"overlooks the last", pgsweep_laps_changing, look_short, pgsweep_laps_serving},
+	{"takes the next", pgsweep_laps_changing, pgsweep_laps_look, serving_next},
+	{"takes from others' own", pgsweep_laps_changing, pgsweep_laps_look, serving_not_ahead},
+	{"leaves its node early", pgsweep_laps_changing, pgsweep_laps_look, serving_behind},
+	{"takes the slowest", pgsweep_laps_changing, pgsweep_laps_look, serving_slowest},
 };
 
 /* ---- pools ---- */
@@ -156,8 +191,10 @@ typedef struct Pool
 	uint32		nbuffers;
 	uint32		nbackends;
 	uint32		batch;
+	uint32		kind;			/* of load */
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
-	uint8		order[PGSWEEP_MAX_PARTITIONS][PGSWEEP_MAX_PARTITIONS];
+	uint32		nnodes;
+	PgSweepOrder order[PGSWEEP_MAX_PARTITIONS];
 	uint8		hot[PGSWEEP_MAX_PARTITIONS];	/* usage count of its pages */
 	uint8	   *usage;			/* of each buffer */
 	uint64		start[PGSWEEP_MAX_PARTITIONS];	/* hands when balancing began */
@@ -181,6 +218,32 @@ random_in(uint32 low, uint32 high)
 	return (uint32) pg_prng_uint64_range(&prng, low, high);
 }
 
+/* Own node first; other nodes are equally far */
+static void
+make_orders(void)
+{
+	for (uint32 home = 0; home < pool.nparts; home++)
+	{
+		PgSweepOrder *order = &pool.order[home];
+		uint32		far = pool.nparts;
+
+		for (uint32 i = pool.nparts; i > 0; i--)
+		{
+			uint32		part = (home + i - 1) % pool.nparts;
+
+			if (pool.parts[part].node != pool.parts[home].node)
+				order->part[--far] = part;
+		}
+		for (uint32 i = 0; i < pool.nparts; i++)
+		{
+			uint32		part = (home + i) % pool.nparts;
+
+			if (pool.parts[part].node == pool.parts[home].node)
+				order->part[order->near++] = part;
+		}
+	}
+}
+
 static void
 make_pool(void)
 {
@@ -193,6 +256,7 @@ make_pool(void)
 	pool.nparts = 1 << random_in(1, 6);
 	if (random_in(0, 1) == 0)
 		pool.nparts = random_in(2, 64);
+	pool.nnodes = random_in(0, 1) == 0 ? pool.nparts : random_in(1, pool.nparts);
 	nhot = random_in(0, 1) == 0 ? random_in(1, pool.nparts - 1) : 0;
 	for (uint32 i = 0; i < pool.nparts; i++)
 	{
@@ -201,9 +265,9 @@ make_pool(void)
 		pgsweep_partition_init(&pool.parts[i], first, n);
 		first += n;
 		pool.hot[i] = i < nhot ? random_in(1, 5) : 0;
-		for (uint32 k = 0; k < pool.nparts; k++)
-			pool.order[i][k] = (i + k) % pool.nparts;
+		pool.parts[i].node = i * pool.nnodes / pool.nparts;
 	}
+	make_orders();
 	pool.nbuffers = first;
 	pool.usage = palloc(first);
 
@@ -234,16 +298,16 @@ begin_late(void)
 static void
 make_load(void)
 {
-	uint32		kind = random_in(0, 2);
 	uint32		busy;
 
 	pool.nbackends = Min(MAX_BACKENDS_HERE, random_in(1, 4) * pool.nparts);
 	pool.batch = pgsweep_batch_size_for(random_in(1, PGSWEEP_BATCH_AUTO), pool.nbuffers, pool.nbackends);
-	busy = kind == 0 ? 0 : kind == 1 ? pool.nbackends : random_in(1, pool.nbackends - 1);
+	pool.kind = random_in(0, 2);
+	busy = pool.kind == 0 ? 0 : pool.kind == 1 ? pool.nbackends : random_in(1, pool.nbackends - 1);
 	for (uint32 b = 0; b < pool.nbackends; b++)
 		pool.home[b] = b < busy ? 0 : b % pool.nparts;
-	counts.even += kind == 0;
-	counts.one += kind == 1;
+	counts.even += pool.kind == 0;
+	counts.one += pool.kind == 1;
 }
 
 /* The largest distance of two hands, in laps since balancing began */
@@ -267,7 +331,7 @@ note_spread(void)
 static void
 take_lease(const LapsCode *code, PgSweepLease *lease, uint32 home)
 {
-	uint32		target = code->serving(&pool.laps, pool.order[home], pool.nparts);
+	uint32		target = code->serving(&pool.laps, &pool.order[home], pool.nparts);
 	PgSweepPartition *part = &pool.parts[target];
 	uint64		epoch = pgsweep_read_u64(&part->epoch);
 
@@ -275,7 +339,8 @@ take_lease(const LapsCode *code, PgSweepLease *lease, uint32 home)
 					   Min(pool.batch, pgsweep_longest_lease(part)));
 	if (pgsweep_read_u64(&part->epoch) != epoch)
 	{
-		code->look(&pool.laps, pool.parts, pool.nparts);
+		if (code->changing(&pool.laps, target, part, epoch))
+			code->look(&pool.laps, pool.parts, pool.nparts);
 		note_spread();
 	}
 	counts.remote += target != home;
@@ -309,7 +374,7 @@ allocate(const LapsCode *code, uint32 backend, bool warm)
 	{
 		pool.served[part]++;
 		pool.asked[home]++;
-		pool.local += part == home;
+		pool.local += pool.parts[part].node == pool.parts[home].node;
 		pool.total++;
 	}
 }
@@ -318,13 +383,16 @@ allocate(const LapsCode *code, uint32 backend, bool warm)
 
 /*
  * Each partition serves what one clock would take from it, and each request is
- * served at home, as far as that allows.
+ * served on its node, as far as that allows.
  */
 static bool
 check_shares(double granularity)
 {
 	double		sum = 0;
 	double		local = 0;
+	double		tolerance;
+	double		fair_of[PGSWEEP_MAX_PARTITIONS] = {0};	/* each node's */
+	double		asked_of[PGSWEEP_MAX_PARTITIONS] = {0};
 
 	for (uint32 i = 0; i < pool.nparts; i++)
 		sum += (double) pool.parts[i].num_buffers / (pool.hot[i] + 1);
@@ -332,18 +400,21 @@ check_shares(double granularity)
 	{
 		double		fair = pool.parts[i].num_buffers / (pool.hot[i] + 1.0) / sum;
 		double		share = (double) pool.served[i] / pool.total;
-		double		asked = (double) pool.asked[i] / pool.total;
 
 		counts.worst_share = Max(counts.worst_share, (int64) (fabs(share - fair) * 10000));
 		if (fabs(share - fair) > SHARE_TOLERANCE)
 			return violated("partition %u of %u serves %.3f of all, one clock takes %.3f from it",
 							i, pool.nparts, share, fair);
-		local += Min(asked, fair);
+		fair_of[pool.parts[i].node] += fair;
+		asked_of[pool.parts[i].node] += (double) pool.asked[i] / pool.total;
 	}
+	for (uint32 node = 0; node < pool.nnodes; node++)
+		local += Min(asked_of[node], fair_of[node]);
 
 	/* the larger a lease is to its partition, the more its rest is in the way */
-	if ((double) pool.local / pool.total < local - LOCAL_TOLERANCE - granularity)
-		return violated("%u partitions: %.3f are served at home, %.3f could be", pool.nparts,
+	tolerance = granularity + (pool.kind == 0 ? EVEN_TOLERANCE : LOCAL_TOLERANCE);
+	if ((double) pool.local / pool.total < local - tolerance)
+		return violated("%u partitions, %u nodes: %.3f are local, %.3f could be", pool.nparts, pool.nnodes,
 						(double) pool.local / pool.total, local);
 	return true;
 }
