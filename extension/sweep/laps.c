@@ -38,6 +38,8 @@ pgsweep_init_laps(void)
 	pg_atomic_init_u64(&PgSweepPool->laps.ahead, 0);
 	pg_atomic_init_u64(&PgSweepPool->laps.behind, 0);
 	pg_atomic_init_u64(&PgSweepPool->laps.slowest, 0);
+	for (uint32 i = 0; i < PGSWEEP_MAX_PARTITIONS; i++)
+		pg_atomic_init_u64(&PgSweepPool->laps.done[i], 0);
 	PgSweepPool->balanced = pgsweep_balance;
 }
 
@@ -51,6 +53,7 @@ pgsweep_laps_cycle(void)
 	static PgSweepPartCounters last[PGSWEEP_MAX_PARTITIONS];
 	static bool first = true;
 	PgSweepPartCounters totals[PGSWEEP_MAX_PARTITIONS];
+	PgSweepLaps *laps = &PgSweepPool->laps;
 
 	pgsweep_sum_partitions(totals);
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
@@ -62,11 +65,13 @@ pgsweep_laps_cycle(void)
 	if (PgSweepPool->balanced != pgsweep_balance)
 		set_balanced(pgsweep_balance);
 
-	/* mend what a look may have stored late, when the above was done already */
+	/* mend what others may have stored late, when the above was done already */
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		pgsweep_laps_publish(laps, i, &PgSweepPool->parts[i]);
 	if (PgSweepPool->balanced)
-		pgsweep_laps_look(&PgSweepPool->laps, PgSweepPool->parts, PgSweepPool->num_partitions);
+		pgsweep_laps_look(laps, PgSweepPool->num_partitions);
 	else
-		pgsweep_laps_store(&PgSweepPool->laps.ahead, 0);
+		pgsweep_laps_store(&laps->ahead, 0);
 }
 
 /*

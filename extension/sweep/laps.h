@@ -78,6 +78,12 @@ typedef struct PgSweepLaps
 	pg_atomic_uint64 slowest;
 	char		pad2[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64)];
 
+	/*
+	 * Published positions, in laps, as doubles' bits.  Not read from the
+	 * partitions: a look would fetch the line of each.
+	 */
+	pg_atomic_uint64 done[PGSWEEP_MAX_PARTITIONS];
+
 	/* Laps are counted from here; written when balancing begins */
 	uint64		base[PGSWEEP_MAX_PARTITIONS];	/* tickets */
 } PgSweepLaps;
@@ -110,21 +116,49 @@ pgsweep_laps_store(pg_atomic_uint64 *to, uint64 value)
 		pg_atomic_write_u64(to, value);
 }
 
+static inline double
+pgsweep_laps_read(const pg_atomic_uint64 *from)
+{
+	uint64		bits = pgsweep_read_u64(from);
+	double		laps;
+
+	memcpy(&laps, &bits, sizeof(laps));
+	return laps;
+}
+
+static inline void
+pgsweep_laps_write(pg_atomic_uint64 *to, double laps)
+{
+	uint64		bits;
+
+	memcpy(&bits, &laps, sizeof(bits));
+	pgsweep_laps_store(to, bits);
+}
+
+/*
+ * Partition i has a new epoch.
+ */
+static inline void
+pgsweep_laps_publish(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
+{
+	pgsweep_laps_write(&laps->done[i],
+					   pgsweep_laps_at(laps, i, part, pgsweep_read_u64(&part->epoch)));
+}
+
 /*
  * Find out which of n partitions are ahead and behind.
  */
 static inline void
-pgsweep_laps_look(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+pgsweep_laps_look(PgSweepLaps *laps, uint32 n)
 {
 	double		lap[PGSWEEP_MAX_PARTITIONS];
 	double		slowest = DBL_MAX;
-	uint64		slowest_bits;
 	uint64		ahead = 0;
 	uint64		behind = 0;
 
 	for (uint32 i = 0; i < n; i++)
 	{
-		lap[i] = pgsweep_laps_at(laps, i, &parts[i], pgsweep_read_u64(&parts[i].epoch));
+		lap[i] = pgsweep_laps_read(&laps->done[i]);
 		slowest = Min(slowest, lap[i]);
 	}
 	for (uint32 i = 0; i < n; i++)
@@ -134,33 +168,29 @@ pgsweep_laps_look(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
 		if (lap[i] <= slowest + PGSWEEP_LAPS_BEHIND)
 			behind |= UINT64CONST(1) << i;
 	}
-	memcpy(&slowest_bits, &slowest, sizeof(slowest));
-	pgsweep_laps_store(&laps->slowest, slowest_bits);
+	pgsweep_laps_write(&laps->slowest, slowest);
 	if (ahead != 0)
 		pgsweep_laps_store(&laps->behind, behind);
 	pgsweep_laps_store(&laps->ahead, ahead);
 }
 
 /*
- * Partition i has a new epoch, and had "before": can that change the words?
- * It can if i is now ahead.  While some are ahead, it also can if i was the
- * slowest, or is behind no longer.  As the slowest only goes on, a value of
- * before makes for a look too many, never too few.
+ * Partition i has published a new epoch, and had "before": can that change the
+ * words?  It can if i is now ahead.  While some are ahead, it also can if i was
+ * the slowest, or is behind no longer.  As the slowest only goes on, a value
+ * of before makes for a look too many, never too few.
  *
  * So an even load needs some eight looks per lap, not 16 per partition.  A look
- * reads a line of each partition: with 64 on 192 CPUs, a third of the rate was
- * lost to such looks (simulated).
+ * reads eight lines with 64 partitions, which all of them write.
  */
 static inline bool
 pgsweep_laps_changing(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
 					  uint64 before)
 {
-	double		lap = pgsweep_laps_at(laps, i, part, pgsweep_read_u64(&part->epoch));
+	double		lap = pgsweep_laps_read(&laps->done[i]);
 	uint64		ahead = pgsweep_read_u64(&laps->ahead);
-	uint64		slowest_bits = pgsweep_read_u64(&laps->slowest);
-	double		slowest;
+	double		slowest = pgsweep_laps_read(&laps->slowest);
 
-	memcpy(&slowest, &slowest_bits, sizeof(slowest));
 	if ((ahead >> i & 1) == 0 && lap > slowest + PGSWEEP_LAPS_AHEAD)
 		return true;
 	if (ahead == 0)

@@ -71,10 +71,15 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 
 	/* a new epoch, most often by this lease */
 	if (unlikely(pgsweep_read_u64(&part->epoch) != epoch) &&
-		part != &PgSweepPool->whole && PgSweepPool->balanced &&
-		pgsweep_laps_changing(&PgSweepPool->laps, part - PgSweepPool->parts, part, epoch))
-		pgsweep_laps_look(&PgSweepPool->laps, PgSweepPool->parts,
-						  PgSweepPool->num_partitions);
+		part != &PgSweepPool->whole && PgSweepPool->balanced)
+	{
+		PgSweepLaps *laps = &PgSweepPool->laps;
+		uint32		i = part - PgSweepPool->parts;
+
+		pgsweep_laps_publish(laps, i, part);
+		if (pgsweep_laps_changing(laps, i, part, epoch))
+			pgsweep_laps_look(laps, PgSweepPool->num_partitions);
+	}
 }
 
 /*

@@ -48,9 +48,10 @@ PG_FUNCTION_INFO_V1(test_sweep_laps_codes);
 typedef struct LapsCode
 {
 	const char *name;
+	void		(*publish) (PgSweepLaps *laps, uint32 i, const PgSweepPartition *part);
 	bool		(*changing) (const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
 							 uint64 before);
-	void		(*look) (PgSweepLaps *laps, PgSweepPartition *parts, uint32 n);
+	void		(*look) (PgSweepLaps *laps, uint32 n);
 	uint32		(*serving) (const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n);
 } LapsCode;
 
@@ -84,36 +85,29 @@ changing_slowest(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part
 
 /* Positions are not compared from a common base */
 static void
-look_without_base(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+publish_without_base(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
 {
-	static PgSweepLaps since_start;
+	static const PgSweepLaps no_base;
 
-	memset(&since_start, 0, sizeof(since_start));
-	pgsweep_laps_look(&since_start, parts, n);
-	laps->ahead = since_start.ahead;
-	laps->behind = since_start.behind;
-	laps->slowest = since_start.slowest;
+	pgsweep_laps_write(&laps->done[i],
+					   pgsweep_laps_at(&no_base, i, part, pgsweep_read_u64(&part->epoch)));
 }
 
 /* Compares ways without regard to sizes */
 static void
-look_without_sizes(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+publish_without_sizes(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
 {
-	PgSweepPartition same[PGSWEEP_MAX_PARTITIONS];
+	PgSweepPartition same = *part;
 
-	for (uint32 i = 0; i < n; i++)
-	{
-		same[i] = parts[i];
-		same[i].num_buffers = parts[0].num_buffers;
-	}
-	pgsweep_laps_look(laps, same, n);
+	same.num_buffers = MAX_PARTITION;
+	pgsweep_laps_publish(laps, i, &same);
 }
 
 /* The last partition is overlooked */
 static void
-look_short(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+look_short(PgSweepLaps *laps, uint32 n)
 {
-	pgsweep_laps_look(laps, parts, n - 1);
+	pgsweep_laps_look(laps, n - 1);
 }
 
 /* The next one serves, wherever its hand is */
@@ -156,17 +150,28 @@ serving_slowest(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
 }
 
 static const LapsCode laps_codes[] = {
-	{"pg_sweep", pgsweep_laps_changing, pgsweep_laps_look, pgsweep_laps_serving},
-	{"never looks", changing_never, pgsweep_laps_look, pgsweep_laps_serving},
-	{"ignores that it was the slowest", changing_ahead, pgsweep_laps_look, pgsweep_laps_serving},
-	{"ignores that it is ahead", changing_slowest, pgsweep_laps_look, pgsweep_laps_serving},
-	{"has no base", pgsweep_laps_changing, look_without_base, pgsweep_laps_serving},
-	{"ignores sizes", pgsweep_laps_changing, look_without_sizes, pgsweep_laps_serving},
-	{"overlooks the last", pgsweep_laps_changing, look_short, pgsweep_laps_serving},
-	{"takes the next", pgsweep_laps_changing, pgsweep_laps_look, serving_next},
-	{"takes from others' own", pgsweep_laps_changing, pgsweep_laps_look, serving_not_ahead},
-	{"leaves its node early", pgsweep_laps_changing, pgsweep_laps_look, serving_behind},
-	{"takes the slowest", pgsweep_laps_changing, pgsweep_laps_look, serving_slowest},
+	{"pg_sweep", pgsweep_laps_publish, pgsweep_laps_changing,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"never looks", pgsweep_laps_publish, changing_never,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"ignores that it was the slowest", pgsweep_laps_publish, changing_ahead,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"ignores that it is ahead", pgsweep_laps_publish, changing_slowest,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"has no base", publish_without_base, pgsweep_laps_changing,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"ignores sizes", publish_without_sizes, pgsweep_laps_changing,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"overlooks the last", pgsweep_laps_publish, pgsweep_laps_changing,
+	look_short, pgsweep_laps_serving},
+	{"takes the next", pgsweep_laps_publish, pgsweep_laps_changing,
+	pgsweep_laps_look, serving_next},
+	{"takes from others' own", pgsweep_laps_publish, pgsweep_laps_changing,
+	pgsweep_laps_look, serving_not_ahead},
+	{"leaves its node early", pgsweep_laps_publish, pgsweep_laps_changing,
+	pgsweep_laps_look, serving_behind},
+	{"takes the slowest", pgsweep_laps_publish, pgsweep_laps_changing,
+	pgsweep_laps_look, serving_slowest},
 };
 
 /* ---- pools ---- */
@@ -339,8 +344,9 @@ take_lease(const LapsCode *code, PgSweepLease *lease, uint32 home)
 					   Min(pool.batch, pgsweep_longest_lease(part)));
 	if (pgsweep_read_u64(&part->epoch) != epoch)
 	{
+		code->publish(&pool.laps, target, part);
 		if (code->changing(&pool.laps, target, part, epoch))
-			code->look(&pool.laps, pool.parts, pool.nparts);
+			code->look(&pool.laps, pool.nparts);
 		note_spread();
 	}
 	counts.remote += target != home;
