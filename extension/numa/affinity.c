@@ -128,7 +128,7 @@ node_to_run_on(void)
 	if (pgsweep_numa_affinity == PGSWEEP_NUMA_AFFINITY_SPREAD && may_bind())
 		return pgsweep_numa_topology.cpu_nodes[pg_atomic_fetch_add_u32(&PgSweepNuma->next_node, 1) %
 											   pgsweep_numa_topology.ncpu_nodes];
-	return pgsweep_numa_topology.cpu_node[pgsweep_numa_current_cpu()];
+	return pgsweep_numa_current_node();
 }
 
 /*

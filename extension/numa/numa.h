@@ -10,6 +10,7 @@
  *
  * numa.c		the feature: what pg_sweep.c calls
  * topology.[ch]	nodes, CPUs and distances, from libnuma, or emulated for tests
+ * caches.[ch]	which CPUs share a core or a cache, from sysfs
  * placement.c	which pieces of shared memory belong on which node
  * memory.c		where pages should be, and where the kernel says they are
  * affinity.c	on which node a process runs, its PGPROC, its own memory

@@ -17,6 +17,7 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
 #endif
 #ifdef USE_LIBNUMA
 #include <numa.h>
@@ -24,6 +25,7 @@
 #endif
 #include <unistd.h>
 
+#include "numa/caches.h"
 #include "numa/numa.h"
 #include "port/pg_numa.h"
 
@@ -31,17 +33,13 @@
 PgSweepNumaTopology pgsweep_numa_topology;
 
 /*
- * The CPUs of this process' affinity mask (cpuset, taskset), one byte each;
- * without affinity masks, those that are online.  Returns the highest number
- * plus one.
+ * The CPUs of this process' affinity mask (cpuset, taskset); without affinity
+ * masks, those that are online.
  */
-static uint32
-find_cpus(bool *may_use)
+static void
+find_cpus(PgSweepNumaTopology *t)
 {
-	uint32		limit = 0;
 	long		online;
-
-	memset(may_use, 0, PGSWEEP_NUMA_MAX_CPUS * sizeof(bool));
 
 #ifdef __linux__
 	{
@@ -56,44 +54,37 @@ find_cpus(bool *may_use)
 			for (int cpu = 0; cpu < PGSWEEP_NUMA_MAX_CPUS; cpu++)
 				if (CPU_ISSET_S(cpu, sizeof(cpus), &cpus.set))
 				{
-					may_use[cpu] = true;
-					limit = cpu + 1;
+					t->cpu_usable[cpu] = true;
+					t->cpu_limit = cpu + 1;
 				}
-			if (limit > 0)
-				return limit;
+			if (t->cpu_limit > 0)
+				return;
 		}
 	}
 #endif
 
 	online = sysconf(_SC_NPROCESSORS_ONLN);
-	limit = Min(Max(online, 1), PGSWEEP_NUMA_MAX_CPUS);
-	for (uint32 cpu = 0; cpu < limit; cpu++)
-		may_use[cpu] = true;
-	return limit;
+	t->cpu_limit = Min(Max(online, 1), PGSWEEP_NUMA_MAX_CPUS);
+	memset(t->cpu_usable, true, t->cpu_limit);
 }
 
 /*
- * Number the CPUs of each node, usable ones first, and count the usable ones.
- * There is at least one, and each belongs to a node: to the first if that of
- * no CPU is known.  So some node has CPUs.
+ * Count the usable CPUs of each node.  There is at least one, and each belongs
+ * to a node: to the first if that of no CPU is known.  So some node has CPUs.
  */
 static void
-rank_cpus(PgSweepNumaTopology *t, const bool *may_use)
+count_cpus(PgSweepNumaTopology *t)
 {
-	uint32		next[PGSWEEP_NUMA_MAX_NODES] = {0};
-
 	memset(t->node_cpus, 0, sizeof(t->node_cpus));
 	t->ncpus = 0;
 	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
-		if (may_use[cpu])
+		if (t->cpu_usable[cpu])
 		{
+			if (t->cpu_node[cpu] == PGSWEEP_NUMA_NO_NODE)
+				t->cpu_node[cpu] = 0;
 			t->node_cpus[t->cpu_node[cpu]]++;
 			t->ncpus++;
-			t->cpu_rank[cpu] = next[t->cpu_node[cpu]]++;
 		}
-	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
-		if (!may_use[cpu])
-			t->cpu_rank[cpu] = next[t->cpu_node[cpu]]++;
 
 	t->ncpu_nodes = 0;
 	for (uint32 node = 0; node < t->nnodes; node++)
@@ -110,6 +101,7 @@ one_node(PgSweepNumaTopology *t)
 {
 	t->nnodes = 1;
 	t->node_id[0] = 0;
+	t->node_memory[0] = 0;
 	t->distance[0][0] = PGSWEEP_NUMA_DISTANCE_LOCAL;
 	memset(t->cpu_node, 0, sizeof(t->cpu_node));
 }
@@ -245,7 +237,10 @@ ask_libnuma(PgSweepNumaTopology *t)
 		{
 			usable++;
 			if (t->nnodes < PGSWEEP_NUMA_MAX_NODES)
+			{
+				t->node_memory[t->nnodes] = numa_node_size64(id, NULL);
 				t->node_id[t->nnodes++] = id;
+			}
 		}
 	numa_bitmask_free(allowed);
 
@@ -276,20 +271,20 @@ ask_libnuma(PgSweepNumaTopology *t)
 
 	/*
 	 * CPUs of all nodes, including CPUs and nodes that the server may not use
-	 * now.  A CPU that is added later, or belongs to no node, stays with the
-	 * first node.
+	 * now.  They are those that are online.
 	 */
 	cpus = numa_allocate_cpumask();
 	for (int id = 0; id <= max_node; id++)
 	{
-		uint8		node;
+		uint8		node = nearest_node(t, id);
+
+		t->nearest_node[id] = node;
 
 		/* libnuma complains on stderr about nodes that do not exist */
 		if (!numa_bitmask_isbitset(numa_nodes_ptr, id) ||
 			numa_node_to_cpus(id, cpus) != 0)
 			continue;
 
-		node = nearest_node(t, id);
 		for (uint32 cpu = 0; cpu < Min(cpus->size, PGSWEEP_NUMA_MAX_CPUS); cpu++)
 			if (numa_bitmask_isbitset(cpus, cpu))
 			{
@@ -321,17 +316,19 @@ void
 pgsweep_numa_detect_topology(uint32 emulated_nodes)
 {
 	PgSweepNumaTopology *t = &pgsweep_numa_topology;
-	bool		may_use[PGSWEEP_NUMA_MAX_CPUS];
 
 	memset(t, 0, sizeof(*t));
-	t->cpu_limit = find_cpus(may_use);
+	memset(t->cpu_node, PGSWEEP_NUMA_NO_NODE, sizeof(t->cpu_node));
+	find_cpus(t);
 
 	if (emulated_nodes > 0)
 		emulate(t, emulated_nodes);
 	else if (!ask_libnuma(t))
 		one_node(t);
 
-	rank_cpus(t, may_use);
+	count_cpus(t);
+	pgsweep_numa_read_caches(PGSWEEP_NUMA_SYSFS_CPUS, t->cpu_limit,
+							 t->cpu_core, t->cpu_cache);
 }
 
 uint32
@@ -342,9 +339,35 @@ pgsweep_numa_current_cpu(void)
 #ifdef __linux__
 	cpu = sched_getcpu();
 #endif
+	return unlikely(cpu < 0 || cpu >= PGSWEEP_NUMA_MAX_CPUS) ? 0 : cpu;
+}
 
-	/* CPUs can be added while the server runs */
-	if (unlikely(cpu < 0 || (uint32) cpu >= pgsweep_numa_topology.cpu_limit))
-		return cpu < 0 ? 0 : (uint32) cpu % pgsweep_numa_topology.cpu_limit;
-	return cpu;
+/*
+ * Ask the kernel for the node.  The answer is kept, for this process.
+ */
+static uint32
+ask_node(PgSweepNumaTopology *t)
+{
+#ifdef __linux__
+	unsigned	cpu;
+	unsigned	id;
+
+	/*
+	 * glibc has getcpu() since 2.29 only.  The process may have moved to
+	 * another CPU by now.
+	 */
+	if (syscall(SYS_getcpu, &cpu, &id, NULL) == 0 &&
+		cpu < PGSWEEP_NUMA_MAX_CPUS && id < PGSWEEP_NUMA_MAX_NODE_IDS)
+		return t->cpu_node[cpu] = t->nearest_node[id];
+#endif
+	return 0;
+}
+
+uint32
+pgsweep_numa_current_node(void)
+{
+	PgSweepNumaTopology *t = &pgsweep_numa_topology;
+	uint8		node = t->cpu_node[pgsweep_numa_current_cpu()];
+
+	return likely(node != PGSWEEP_NUMA_NO_NODE) ? node : ask_node(t);
 }

@@ -18,6 +18,9 @@
 										 * (NODES_SHIFT) */
 #define PGSWEEP_NUMA_MAX_CPUS	8192	/* the kernel's own limit (NR_CPUS) */
 
+#define PGSWEEP_NUMA_NO_NODE	PG_UINT8_MAX	/* in cpu_node[] */
+#define PGSWEEP_NUMA_NO_CACHE	PGSWEEP_NUMA_MAX_CPUS	/* in cpu_cache[] */
+
 /* Distances that numa(7) uses where the firmware says nothing */
 #define PGSWEEP_NUMA_DISTANCE_LOCAL	10
 #define PGSWEEP_NUMA_DISTANCE_REMOTE	20
@@ -34,8 +37,10 @@ typedef struct PgSweepNumaTopology
 								 * (numactl --interleave) */
 	uint32		nnodes;			/* usable nodes with memory; >= 1 */
 	uint32		ncpus;			/* usable CPUs; >= 1 */
-	uint32		cpu_limit;		/* highest CPU number known, plus one */
+	uint32		cpu_limit;		/* highest CPU number known, plus one; CPUs
+								 * can be added while the server runs */
 	int			node_id[PGSWEEP_NUMA_MAX_NODES];	/* the kernel's number */
+	uint64		node_memory[PGSWEEP_NUMA_MAX_NODES];	/* bytes; 0 = unknown */
 	uint32		node_cpus[PGSWEEP_NUMA_MAX_NODES];	/* of ncpus, those whose
 													 * nearest node this is;
 													 * may be 0 */
@@ -44,12 +49,24 @@ typedef struct PgSweepNumaTopology
 	uint8		distance[PGSWEEP_NUMA_MAX_NODES][PGSWEEP_NUMA_MAX_NODES];
 
 	/*
-	 * For each CPU number: the index of the nearest node, and its rank among
-	 * that node's CPUs, from 0.  Unusable CPUs come after usable ones,
-	 * because an administrator can make them usable.
+	 * For each of the kernel's numbers of nodes: the index of the nearest
+	 * node.  0 for a node that was not there at start.
+	 */
+	uint8		nearest_node[PGSWEEP_NUMA_MAX_NODE_IDS];
+
+	/*
+	 * For each CPU: the index of the nearest node.  It is not known
+	 * (PGSWEEP_NUMA_NO_NODE) of CPUs that were offline, or not there, at
+	 * start: pgsweep_numa_current_node() asks the kernel then.
+	 *
+	 * cpu_core and cpu_cache are the numbers of one of the CPUs that share a
+	 * core, and a cache (caches.h).  Like cpu_usable they are set below
+	 * cpu_limit.
 	 */
 	uint8		cpu_node[PGSWEEP_NUMA_MAX_CPUS];
-	uint16		cpu_rank[PGSWEEP_NUMA_MAX_CPUS];
+	bool		cpu_usable[PGSWEEP_NUMA_MAX_CPUS];
+	uint16		cpu_core[PGSWEEP_NUMA_MAX_CPUS];
+	uint16		cpu_cache[PGSWEEP_NUMA_MAX_CPUS];
 
 	/* Why these are not all nodes of the machine; "" if they are */
 	char		note[256];
@@ -59,10 +76,16 @@ typedef struct PgSweepNumaTopology
 extern PgSweepNumaTopology pgsweep_numa_topology;
 
 /*
- * The CPU that this process runs on now, for cpu_node[] and cpu_rank[];
- * always less than cpu_limit.  No system call (vDSO or rseq).
+ * The CPU that this process runs on now; always less than
+ * PGSWEEP_NUMA_MAX_CPUS.  No system call (vDSO or rseq).
  */
 extern uint32 pgsweep_numa_current_cpu(void);
+
+/*
+ * The node of that CPU, or the nearest one.  A system call only when a process
+ * is for the first time on a CPU that was not online at start.
+ */
+extern uint32 pgsweep_numa_current_node(void);
 
 /* memory.c */
 

@@ -56,7 +56,7 @@ pgsweep_define_gucs(void)
 
 	DefineCustomIntVariable("pg_sweep.partitions",
 							"Sets the number of partitions of shared_buffers for strategy \"partitioned\".",
-							"Zero chooses by the number of NUMA nodes and CPUs. The number is rounded up to a multiple of the nodes, and reduced for a small pool.",
+							"Zero chooses by the NUMA nodes, and by their cores and caches. The number is rounded up to a multiple of the nodes, and reduced for a small pool.",
 							&pgsweep_partitions,
 							0, 0, PGSWEEP_MAX_PARTITIONS,
 							PGC_POSTMASTER,

@@ -6,7 +6,13 @@
  * Boundaries are at ends of pages, because each page of the buffers is put on
  * its partition's node.  They lie on a grid with one line every unit buffers,
  * the first after head buffers: the array need not begin at a page boundary.
- * Sizes differ by at most one unit.
+ * Each size is within one unit of the partition's share.
+ *
+ * Shares are equal as long as they fit into the memory of all nodes.  Only a
+ * node that is too small gets less.  They do not follow memory where there is
+ * enough of it: nodes differ by a few percent anyway (the kernel's own, the
+ * firmware's), homes expect the same from each partition, and balance sends
+ * allocations to where more buffers are.
  *
  * Only arithmetic: test/sweep/test_sweep tries all cases.
  *
@@ -18,13 +24,12 @@
 #include "sweep/laps.h"
 
 /*
- * CPUs that share a hand.  On 44 cores per node, four hands per node took the
- * scans of 64 clients from 2.8 to 4.1 times stock's throughput (Vondra,
- * "Adding basic NUMA awareness", 2025-08-04, 176 cores): 11 cores per hand.
- * Those hands moved by one buffer at a time.  With leases a line moves less
- * often, so this is rather too many hands than too few.
+ * The part of a node's memory that its buffers may have before it gets less
+ * than other nodes.  The documentation of shared_buffers advises 25 to 40 % of
+ * memory; the other half is for the processes and the kernel's cache.  More
+ * would be of little use: what does not fit goes to other nodes silently.
  */
-#define PGSWEEP_CPUS_PER_PARTITION	12
+#define PGSWEEP_NODE_MEMORY_PART	0.5
 
 /* At least this many, if the pool has room for them */
 #define PGSWEEP_MIN_PARTITIONS		4
@@ -39,24 +44,21 @@
 
 /*
  * The number of partitions for a pool. configured is pg_sweep.partitions, 0 =
- * automatic; cpus_per_node is that of the largest node.
+ * automatic; parts_per_node is the largest number that suits a node's caches
+ * (homes.h).
  *
  * A multiple of the number of nodes, to give all the same share, unless the
  * pool is too small for one per node.
  */
 static inline uint32
 pgsweep_num_partitions_for(uint32 configured, uint32 nbuffers,
-						   uint32 nnodes, uint32 cpus_per_node)
+						   uint32 nnodes, uint32 parts_per_node)
 {
 	uint32		wish = configured;
 	uint32		limit;
 
 	if (configured == 0)
-	{
-		wish = nnodes * Max((cpus_per_node + PGSWEEP_CPUS_PER_PARTITION - 1) /
-							PGSWEEP_CPUS_PER_PARTITION, 1);
-		wish = Max(wish, PGSWEEP_MIN_PARTITIONS);
-	}
+		wish = Max(nnodes * parts_per_node, PGSWEEP_MIN_PARTITIONS);
 	wish = (wish + nnodes - 1) / nnodes * nnodes;
 
 	limit = nbuffers / (configured ? PGSWEEP_PARTITION_BUFFERS_MIN :
@@ -68,45 +70,101 @@ pgsweep_num_partitions_for(uint32 configured, uint32 nbuffers,
 }
 
 /*
+ * The share of each partition, in buffers: equal ones, but no more than there
+ * is room for.  What some have no room for goes to the others equally.  If all
+ * together have no room, shares are in proportion to it.
+ *
+ * n * PGSWEEP_PARTITION_BUFFERS_MIN <= nbuffers, or n = 1.
+ */
+static inline void
+pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *room, double *share)
+{
+	double		level = (double) nbuffers / n;
+	double		all_room = 0;
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		share[i] = Max(room[i], PGSWEEP_PARTITION_BUFFERS_MIN);
+		all_room += share[i];
+	}
+	if (all_room <= nbuffers)
+	{
+		for (uint32 i = 0; i < n; i++)
+			share[i] *= nbuffers / all_room;
+		return;
+	}
+
+	/* each pass raises the level, or has found it */
+	for (uint32 pass = 0; pass < n; pass++)
+	{
+		double		left = nbuffers;
+		uint32		above = 0;
+
+		for (uint32 i = 0; i < n; i++)
+		{
+			if (share[i] > level)
+				above++;
+			else
+				left -= share[i];
+		}
+		level = left / Max(above, 1);
+	}
+	for (uint32 i = 0; i < n; i++)
+		share[i] = Min(share[i], level);
+}
+
+/*
  * The grid to use: unit if each partition gets several of it.  Otherwise any
  * buffer can be a boundary, and a page can have buffers of two partitions.
  */
 #define PGSWEEP_UNITS_PER_PARTITION	4
 
 static inline uint32
-pgsweep_layout_unit(uint32 nbuffers, uint32 nparts, uint32 unit)
+pgsweep_layout_unit(uint32 n, const double *share, uint32 unit)
 {
-	return nbuffers / nparts >= unit * PGSWEEP_UNITS_PER_PARTITION ? unit : 1;
+	for (uint32 i = 0; i < n; i++)
+		if (share[i] < (double) unit * PGSWEEP_UNITS_PER_PARTITION)
+			return 1;
+	return unit;
 }
 
 /*
  * Sizes of the partitions, in size[].  unit > 0; head < unit is the number of
- * buffers before the grid's first line; nparts <= nbuffers.
+ * buffers before the grid's first line; each share is at least a unit.
  *
- * Each partition gets the same number of units, the first also the head and
- * the last also the tail.  The rest goes, unit by unit, to the smallest
- * partition.  No step makes the smallest more than one unit larger than
- * another, so sizes never differ by more.
+ * Each partition gets the whole units of its share, the first also the head
+ * and the last also the tail, which belong to their shares.  The rest goes,
+ * unit by unit, to the partition that lacks most.  One lacks something as long
+ * as there is a rest, and none gets more than a unit too much.
  */
 static inline void
-pgsweep_layout_sizes(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head,
-					 uint32 *size)
+pgsweep_layout_sizes(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+					 const double *share, uint32 *size)
 {
-	uint32		units = (nbuffers - head) / unit;
+	uint32		left = nbuffers;
 
-	for (uint32 i = 0; i < nparts; i++)
-		size[i] = units / nparts * unit;
-	size[0] += head;
-	size[nparts - 1] += (nbuffers - head) % unit;
-
-	for (uint32 left = units % nparts; left > 0; left--)
+	for (uint32 i = 0; i < n; i++)
 	{
-		uint32		smallest = 0;
+		uint32		fixed = 0;
 
-		for (uint32 i = 1; i < nparts; i++)
-			if (size[i] < size[smallest])
-				smallest = i;
-		size[smallest] += unit;
+		if (i == 0)
+			fixed += head;
+		if (i == n - 1)
+			fixed += (nbuffers - head) % unit;
+		size[i] = fixed;
+		if (share[i] > fixed)
+			size[i] += (uint32) ((share[i] - fixed) / unit) * unit;
+		left -= size[i];
+	}
+
+	for (; left > 0; left -= unit)
+	{
+		uint32		most = 0;
+
+		for (uint32 i = 1; i < n; i++)
+			if (share[i] - size[i] > share[most] - size[most])
+				most = i;
+		size[most] += unit;
 	}
 }
 

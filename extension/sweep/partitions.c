@@ -14,19 +14,11 @@
 #include "numa/topology.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "sweep/homes.h"
 #include "sweep/layout.h"
 #include "sweep/partitions.h"
 
-/*
- * Partitions first .. first + span - 1.  If there are more partitions than
- * CPUs, a CPU has several, which are divided among its processes.
- */
-typedef struct PgSweepHomes
-{
-	uint8		first;
-	uint8		span;
-} PgSweepHomes;
-
+/* Without a span: a CPU that was offline, or not there, at start */
 static PgSweepHomes cpu_homes[PGSWEEP_NUMA_MAX_CPUS];
 static PgSweepHomes node_homes[PGSWEEP_NUMA_MAX_NODES];
 static PgSweepOrder orders[PGSWEEP_MAX_PARTITIONS];
@@ -37,12 +29,41 @@ static PgSweepOrder orders[PGSWEEP_MAX_PARTITIONS];
 uint32
 pgsweep_count_partitions(void)
 {
-	uint32		cpus = 1;
+	const PgSweepNumaTopology *t = &pgsweep_numa_topology;
+	uint32		per_node = 1;
 
-	for (uint32 i = 0; i < pgsweep_numa_topology.nnodes; i++)
-		cpus = Max(cpus, pgsweep_numa_topology.node_cpus[i]);
-	return pgsweep_num_partitions_for(pgsweep_partitions, NBuffers,
-									  pgsweep_numa_topology.nnodes, cpus);
+	for (uint32 i = 0; i < t->nnodes; i++)
+		per_node = Max(per_node, pgsweep_homes_wanted(t, i));
+	return pgsweep_num_partitions_for(pgsweep_partitions, NBuffers, t->nnodes, per_node);
+}
+
+static uint32
+partition_node(uint32 i)
+{
+	return i * pgsweep_numa_topology.nnodes / PgSweepPool->num_partitions;
+}
+
+/*
+ * The share of each partition: its part of what its node has room for.
+ */
+static void
+find_shares(double *share)
+{
+	uint32		n = PgSweepPool->num_partitions;
+	uint32		parts[PGSWEEP_NUMA_MAX_NODES] = {0};
+	double		room[PGSWEEP_MAX_PARTITIONS];
+
+	for (uint32 i = 0; i < n; i++)
+		parts[partition_node(i)]++;
+	for (uint32 i = 0; i < n; i++)
+	{
+		uint32		node = partition_node(i);
+		uint64		memory = pgsweep_numa_topology.node_memory[node];
+
+		room[i] = memory == 0 ? NBuffers :
+			memory * PGSWEEP_NODE_MEMORY_PART / BLCKSZ / parts[node];
+	}
+	pgsweep_layout_shares(NBuffers, n, room, share);
 }
 
 /*
@@ -55,6 +76,8 @@ static void
 cut_pool(uint32 *size)
 {
 	Size		page = pgsweep_numa_shmem_page_size();
+	uint32		n = PgSweepPool->num_partitions;
+	double		share[PGSWEEP_MAX_PARTITIONS];
 	uintptr_t	base;
 	Size		element;
 	uint32		unit;
@@ -71,9 +94,10 @@ cut_pool(uint32 *size)
 		element = sizeof(BufferDescPadded);
 	}
 
-	unit = pgsweep_layout_unit(NBuffers, PgSweepPool->num_partitions, page / element);
+	find_shares(share);
+	unit = pgsweep_layout_unit(n, share, page / element);
 	head = (uint32) ((TYPEALIGN(page, base) - base) / element) % unit;
-	pgsweep_layout_sizes(NBuffers, PgSweepPool->num_partitions, unit, head, size);
+	pgsweep_layout_sizes(NBuffers, n, unit, head, share, size);
 }
 
 /* The own node comes first, whatever the firmware says of others */
@@ -147,26 +171,6 @@ find_node_homes(void)
 }
 
 /*
- * Divide a node's partitions among its CPUs, neighbours to neighbours.
- */
-static void
-find_cpu_homes(void)
-{
-	for (uint32 cpu = 0; cpu < pgsweep_numa_topology.cpu_limit; cpu++)
-	{
-		uint32		node = pgsweep_numa_topology.cpu_node[cpu];
-		uint32		cpus = Max(pgsweep_numa_topology.node_cpus[node], 1);
-		uint32		rank = pgsweep_numa_topology.cpu_rank[cpu] % cpus;
-		uint32		parts = node_homes[node].span;
-		uint32		first = rank * parts / cpus;
-		uint32		end = (rank + 1) * parts / cpus;
-
-		cpu_homes[cpu].first = (uint8) (node_homes[node].first + first);
-		cpu_homes[cpu].span = (uint8) Max(end - first, 1);
-	}
-}
-
-/*
  * Fill PgSweepPool->parts.  Called when shared memory is created, after
  * core's part; PgSweepPool->num_partitions is set.
  */
@@ -182,7 +186,7 @@ pgsweep_init_partitions(void)
 		PgSweepPartition *part = &PgSweepPool->parts[i];
 
 		pgsweep_partition_init(part, first, size[i]);
-		part->node = i * pgsweep_numa_topology.nnodes / PgSweepPool->num_partitions;
+		part->node = partition_node(i);
 		first += size[i];
 	}
 	Assert(first == NBuffers);
@@ -190,7 +194,8 @@ pgsweep_init_partitions(void)
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		sort_by_distance(i);
 	find_node_homes();
-	find_cpu_homes();
+	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
+		pgsweep_homes_divide(&pgsweep_numa_topology, node, node_homes[node], cpu_homes);
 }
 
 uint32
@@ -210,6 +215,8 @@ pgsweep_home(ProcNumber procno)
 	homes = &cpu_homes[pgsweep_numa_current_cpu()];
 	if (likely(homes->span == 1))
 		return homes->first;
+	if (homes->span == 0)
+		homes = &node_homes[pgsweep_numa_current_node()];
 	return homes->first + procno % homes->span;
 }
 

@@ -22,6 +22,7 @@
  * victim.h			one look at one buffer
  * walk.[ch]		walking leases until there is a victim
  * layout.h			how many partitions, and where they end
+ * homes.[ch]		which partition is the home of which CPU
  * partitions.[ch]	the partitions, and which is a process' home
  * laps.[ch]			which partitions are ahead of others
  * clean_ahead.c	the background writer's scan of one partition

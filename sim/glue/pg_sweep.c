@@ -36,6 +36,12 @@ pgsweep_numa_current_cpu(void)
 	return sim_cpu() % sim_cpus();	/* the background writer's is beyond them */
 }
 
+uint32
+pgsweep_numa_current_node(void)
+{
+	return pgsweep_numa_topology.cpu_node[pgsweep_numa_current_cpu()];
+}
+
 Size
 pgsweep_numa_shmem_page_size(void)
 {
@@ -64,6 +70,7 @@ static void
 make_topology(void)
 {
 	PgSweepNumaTopology *t = &pgsweep_numa_topology;
+	const SimMachine *machine = sim_machine();
 
 	t->nnodes = sim_nodes();
 	t->ncpus = t->cpu_limit = sim_cpus();
@@ -73,8 +80,11 @@ make_topology(void)
 		sim_fail("pg_sweep knows up to %d CPUs", PGSWEEP_NUMA_MAX_CPUS);
 	for (uint32 cpu = 0; cpu < t->ncpus; cpu++)
 	{
+		t->cpu_usable[cpu] = true;
 		t->cpu_node[cpu] = sim_node_of_cpu(cpu);
-		t->cpu_rank[cpu] = t->node_cpus[t->cpu_node[cpu]]++;
+		t->node_cpus[t->cpu_node[cpu]]++;
+		t->cpu_core[cpu] = cpu % machine->cores;
+		t->cpu_cache[cpu] = t->cpu_core[cpu] / machine->cores_per_group * machine->cores_per_group;
 	}
 	for (uint32 a = 0; a < t->nnodes; a++)
 	{

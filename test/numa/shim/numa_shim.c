@@ -6,7 +6,11 @@
  *
  * SHIM_NODES=N		N nodes with memory, all CPUs on the first
  * SHIM_SPLIT=K		the same, but the CPUs are on the first K nodes in turn
+ * SHIM_LISTS=A;B;..	the same, but these lists have the CPUs of each node
+ * SHIM_MEMORY=M;N;..	megabytes of memory of each node (1024)
  * SHIM_CPUS=N		the process may use N CPUs, and runs on the first
+ * SHIM_RUNS_ON=FILE	it runs on the CPU, and the node, whose numbers are in there
+ * SHIM_SYSFS=FOLDER	what the kernel says of CPUs is there
  * SHIM_POLICY=MODE:MASK	the memory policy that the server was started with
  * SHIM_DENY=CALL	that call fails with EPERM; mbind:K only the K-th time
  * SHIM_LOG=FILE	log each mbind(), which then succeeds and does nothing
@@ -15,12 +19,15 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <numa.h>
 #include <numaif.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int
@@ -136,11 +143,79 @@ sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 	return 0;
 }
 
+/* The CPU and the node of SHIM_RUNS_ON; returns false without it */
+static int
+runs_on(unsigned *cpu, unsigned *node)
+{
+	const char *name = getenv("SHIM_RUNS_ON");
+	FILE	   *file = name ? fopen(name, "r") : NULL;
+	int			found = 0;
+
+	if (file != NULL)
+	{
+		found = fscanf(file, "%u %u", cpu, node) == 2;
+		fclose(file);
+	}
+	return found;
+}
+
 int
 sched_getcpu(void)
 {
+	unsigned	cpu;
+	unsigned	node;
+
+	if (runs_on(&cpu, &node))
+		return cpu;
 	return getenv("SHIM_CPUS") ? 0 : ((int (*) (void)) dlsym(RTLD_NEXT, "sched_getcpu")) ();
 }
+
+/* For getcpu */
+long
+syscall(long call, ...)
+{
+	long		arg[6];
+	va_list		args;
+
+	va_start(args, call);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+
+	if (call == SYS_getcpu && runs_on((unsigned *) arg[0], (unsigned *) arg[1]))
+		return 0;
+	return ((long (*) (long, ...)) dlsym(RTLD_NEXT, "syscall")) (call, arg[0], arg[1], arg[2],
+																 arg[3], arg[4], arg[5]);
+}
+
+static int
+open_as(const char *function, const char *path, int flags, int mode)
+{
+	static const char kernel[] = "/sys/devices/system/cpu/";
+	const char *folder = getenv("SHIM_SYSFS");
+	char		other[1024];
+
+	if (folder != NULL && strncmp(path, kernel, strlen(kernel)) == 0)
+	{
+		snprintf(other, sizeof(other), "%s/%s", folder, path + strlen(kernel));
+		path = other;
+	}
+	return ((int (*) (const char *, int, ...)) dlsym(RTLD_NEXT, function)) (path, flags, mode);
+}
+
+#define OPEN(name) \
+	int name(const char *path, int flags, ...) \
+	{ \
+		va_list		args; \
+		int			mode; \
+		va_start(args, flags); \
+		mode = va_arg(args, int); \
+		va_end(args); \
+		return open_as(#name, path, flags, mode); \
+	}
+
+OPEN(open)
+OPEN(open64)
 
 int
 numa_max_node(void)
@@ -151,9 +226,13 @@ numa_max_node(void)
 long long
 numa_node_size64(int node, long long *free)
 {
+	const char *size = getenv("SHIM_MEMORY");
+
 	if (free)
 		*free = 0;
-	return node < emulated_nodes() ? 1LL << 30 : -1;
+	for (int i = 0; i < node && size != NULL; i++)
+		size = (size = strchr(size, ';')) ? size + 1 : NULL;
+	return node < emulated_nodes() ? (size ? atoll(size) : 1024) << 20 : -1;
 }
 
 struct bitmask *
@@ -180,14 +259,42 @@ __attribute__((constructor))
 static void
 add_nodes(void)
 {
-	if (getenv("SHIM_SPLIT") != NULL)
+	if (getenv("SHIM_SPLIT") != NULL || getenv("SHIM_LISTS") != NULL)
 		for (int i = 1; i < emulated_nodes(); i++)
 			numa_bitmask_setbit(numa_nodes_ptr, i);
+}
+
+/* This kernel may know fewer CPUs */
+struct bitmask *
+numa_allocate_cpumask(void)
+{
+	if (getenv("SHIM_LISTS") != NULL)
+		return numa_bitmask_alloc(8192);
+	return ((struct bitmask *(*) (void)) dlsym(RTLD_NEXT, "numa_allocate_cpumask")) ();
 }
 
 int
 numa_node_to_cpus(int node, struct bitmask *cpus)
 {
+	const char *list = getenv("SHIM_LISTS");
+
+	if (list != NULL)
+	{
+		numa_bitmask_clearall(cpus);
+		for (int i = 0; i < node && list != NULL; i++)
+			list = (list = strchr(list, ';')) ? list + 1 : NULL;
+		while (list != NULL && *list != '\0' && *list != ';')
+		{
+			char	   *end;
+			long		first = strtol(list, &end, 10);
+			long		last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+
+			for (; first <= last; first++)
+				numa_bitmask_setbit(cpus, first);
+			list = *end == ',' ? end + 1 : end;
+		}
+		return 0;
+	}
 	if (getenv("SHIM_SPLIT") == NULL)
 		return ((int (*) (int, struct bitmask *)) dlsym(RTLD_NEXT, "numa_node_to_cpus")) (node, cpus);
 	numa_bitmask_clearall(cpus);

@@ -17,162 +17,282 @@ typedef struct LayoutCode
 {
 	const char *name;
 	uint32		(*number) (uint32 configured, uint32 nbuffers, uint32 nnodes,
-						   uint32 cpus_per_node);
-	uint32		(*unit) (uint32 nbuffers, uint32 nparts, uint32 unit);
-	void		(*sizes) (uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head,
-						  uint32 *size);
+						   uint32 parts_per_node);
+	void		(*shares) (uint32 nbuffers, uint32 n, const double *room, double *share);
+	uint32		(*unit) (uint32 n, const double *share, uint32 unit);
+	void		(*sizes) (uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+						  const double *share, uint32 *size);
 } LayoutCode;
 
 /* ---- how many ---- */
 
 /* What was asked for, whatever the nodes */
 static uint32
-number_without_nodes(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_without_nodes(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
 	uint32		limit = Max(Min(nbuffers / 16, 64), 1);
 
 	return configured > 0 ? Min(configured, limit) :
-		pgsweep_num_partitions_for(0, nbuffers, nnodes, cpus_per_node);
+		pgsweep_num_partitions_for(0, nbuffers, nnodes, parts_per_node);
 }
 
 /* What the pool has room for, whatever the nodes */
 static uint32
-number_cut_anywhere(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_cut_anywhere(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
-	uint32		wish = pgsweep_num_partitions_for(configured, PG_INT32_MAX, nnodes, cpus_per_node);
+	uint32		wish = pgsweep_num_partitions_for(configured, PG_INT32_MAX, nnodes, parts_per_node);
 
 	return Min(wish, Max(nbuffers / (configured ? 16 : 128), 1));
 }
 
 /* Rounded down */
 static uint32
-number_rounded_down(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_rounded_down(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
 	return pgsweep_num_partitions_for(configured > nnodes ? configured / nnodes * nnodes : configured,
-									  nbuffers, nnodes, cpus_per_node);
+									  nbuffers, nnodes, parts_per_node);
 }
 
 /* As many as were asked for, however small */
 static uint32
-number_in_any_pool(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_in_any_pool(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
 	return pgsweep_num_partitions_for(configured, configured ? PG_INT32_MAX : nbuffers,
-									  nnodes, cpus_per_node);
+									  nnodes, parts_per_node);
 }
 
 /* The automatic number with the limit of configured ones */
 static uint32
-number_of_tiny_ones(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_of_tiny_ones(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
 	if (configured == 0)
-		configured = pgsweep_num_partitions_for(0, PG_INT32_MAX, nnodes, cpus_per_node);
-	return pgsweep_num_partitions_for(configured, nbuffers, nnodes, cpus_per_node);
+		configured = pgsweep_num_partitions_for(0, PG_INT32_MAX, nnodes, parts_per_node);
+	return pgsweep_num_partitions_for(configured, nbuffers, nnodes, parts_per_node);
 }
 
 /* Nothing at all in a small pool */
 static uint32
-number_zero(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_zero(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
 	uint32		limit = nbuffers / (configured ? 16 : 128);
 
-	return Min(limit, pgsweep_num_partitions_for(configured, nbuffers, nnodes, cpus_per_node));
+	return Min(limit, pgsweep_num_partitions_for(configured, nbuffers, nnodes, parts_per_node));
 }
 
-/* One for each node, whatever the CPUs */
+/* One for each node, whatever the caches */
 static uint32
-number_without_cpus(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+number_without_caches(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 parts_per_node)
 {
 	return pgsweep_num_partitions_for(configured, nbuffers, nnodes, 1);
 }
 
-/* More CPUs to a hand because the division rounds down */
-static uint32
-number_cpus_rounded(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 cpus_per_node)
+/* ---- shares ---- */
+
+/* The same for each, whether there is room or not */
+static void
+shares_equal(uint32 nbuffers, uint32 n, const double *room, double *share)
 {
-	return pgsweep_num_partitions_for(configured, nbuffers, nnodes,
-									  Max(cpus_per_node / 12 * 12, 1));
+	for (uint32 i = 0; i < n; i++)
+		share[i] = (double) nbuffers / n;
+}
+
+/* By memory, even where there is enough */
+static void
+shares_by_memory(uint32 nbuffers, uint32 n, const double *room, double *share)
+{
+	double		all_room = 0;
+
+	for (uint32 i = 0; i < n; i++)
+		all_room += Max(room[i], 16);
+	for (uint32 i = 0; i < n; i++)
+		share[i] = Max(room[i], 16) * nbuffers / all_room;
+}
+
+/* What one has no room for goes to all others, whether they have room or not */
+static void
+shares_once(uint32 nbuffers, uint32 n, const double *room, double *share)
+{
+	double		left = nbuffers;
+	double		equal = left / n;
+	uint32		open = 0;
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		share[i] = Max(Min(room[i], equal), 16);
+		if (share[i] < equal)
+			left -= share[i];
+		else
+			open++;
+	}
+	if (open == 0)
+	{
+		pgsweep_layout_shares(nbuffers, n, room, share);
+		return;
+	}
+	for (uint32 i = 0; i < n; i++)
+		if (share[i] >= equal)
+			share[i] = left / open;
+}
+
+/* Equal ones if all together have no room */
+static void
+shares_equal_if_full(uint32 nbuffers, uint32 n, const double *room, double *share)
+{
+	double		all_room = 0;
+
+	for (uint32 i = 0; i < n; i++)
+		all_room += Max(room[i], 16);
+	if (all_room < nbuffers)
+		shares_equal(nbuffers, n, room, share);
+	else
+		pgsweep_layout_shares(nbuffers, n, room, share);
+}
+
+/* A node that is nearly full gets nearly nothing */
+static void
+shares_without_minimum(uint32 nbuffers, uint32 n, const double *room, double *share)
+{
+	double		left = nbuffers;
+	double		some = Min(room[0], left / n);
+
+	pgsweep_layout_shares(nbuffers, n, room, share);
+	if (n > 1 && room[0] < 16)
+	{
+		share[n - 1] += share[0] - some;
+		share[0] = some;
+	}
 }
 
 /* ---- the grid ---- */
 
 static uint32
-unit_always(uint32 nbuffers, uint32 nparts, uint32 unit)
+unit_always(uint32 n, const double *share, uint32 unit)
 {
 	return unit;
 }
 
 static uint32
-unit_never(uint32 nbuffers, uint32 nparts, uint32 unit)
+unit_never(uint32 n, const double *share, uint32 unit)
 {
 	return 1;
 }
 
 static uint32
-unit_if_any_room(uint32 nbuffers, uint32 nparts, uint32 unit)
+unit_if_any_room(uint32 n, const double *share, uint32 unit)
 {
-	return nbuffers / nparts >= unit ? unit : 1;
+	for (uint32 i = 0; i < n; i++)
+		if (share[i] < unit)
+			return 1;
+	return unit;
+}
+
+/* If they have room on average */
+static uint32
+unit_on_average(uint32 n, const double *share, uint32 unit)
+{
+	double		sum = 0;
+
+	for (uint32 i = 0; i < n; i++)
+		sum += share[i];
+	return sum / n >= 4.0 * unit ? unit : 1;
 }
 
 /* ---- where they end ---- */
 
 /* The same number of buffers each, wherever that is */
 static void
-sizes_off_grid(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
+sizes_off_grid(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+			   const double *share, uint32 *size)
 {
-	for (uint32 i = 0; i < nparts; i++)
-		size[i] = nbuffers / nparts + (i < nbuffers % nparts);
+	double		end = 0;
+	uint32		before = 0;
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		end += share[i];
+		size[i] = (i == n - 1 ? nbuffers : (uint32) end) - before;
+		before += size[i];
+	}
+}
+
+/* The same for each, whatever the shares */
+static void
+sizes_without_shares(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+					 const double *share, uint32 *size)
+{
+	double		equal[PGSWEEP_MAX_PARTITIONS];
+
+	for (uint32 i = 0; i < n; i++)
+		equal[i] = (double) nbuffers / n;
+	pgsweep_layout_sizes(nbuffers, n, unit, head, equal, size);
 }
 
 /* As if the array began where a page does */
 static void
-sizes_without_head(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
+sizes_without_head(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+				   const double *share, uint32 *size)
 {
-	pgsweep_layout_sizes(nbuffers, nparts, unit, 0, size);
+	pgsweep_layout_sizes(nbuffers, n, unit, 0, share, size);
 }
 
-/* What is left over goes to the last */
+/* The rest goes to one of them, or to the first ones */
 static void
-sizes_rest_to_last(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
+sizes_rest(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+		   const double *share, uint32 *size, bool last)
 {
-	uint32		each = (nbuffers - head) / unit / nparts * unit;
+	uint32		left = (nbuffers - head) / unit;
 
-	for (uint32 i = 0; i < nparts; i++)
-		size[i] = each;
+	for (uint32 i = 0; i < n; i++)
+	{
+		size[i] = (uint32) (share[i] / unit);
+		if (i == 0 && size[i] > 0)
+			size[i]--;			/* for the head */
+		left -= size[i];
+	}
+	for (uint32 i = 0; left > 0; i = (i + 1) % n, left--)
+		size[last ? n - 1 : i]++;
+	for (uint32 i = 0; i < n; i++)
+		size[i] *= unit;
 	size[0] += head;
-	size[nparts - 1] += nbuffers - head - nparts * each;
+	size[n - 1] += (nbuffers - head) % unit;
 }
 
-/* What is left over goes to the first ones, of which one has the head already */
 static void
-sizes_rest_to_first(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
+sizes_rest_to_last(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+				   const double *share, uint32 *size)
 {
-	uint32		units = (nbuffers - head) / unit;
+	sizes_rest(nbuffers, n, unit, head, share, size, true);
+}
 
-	for (uint32 i = 0; i < nparts; i++)
-		size[i] = (units / nparts + (i < units % nparts)) * unit;
-	size[0] += head;
-	size[nparts - 1] += (nbuffers - head) % unit;
+/* ... of which one has the head already */
+static void
+sizes_rest_to_first(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+					const double *share, uint32 *size)
+{
+	sizes_rest(nbuffers, n, unit, head, share, size, false);
 }
 
 /* The last few buffers belong to no partition */
 static void
-sizes_without_tail(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
+sizes_without_tail(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+				   const double *share, uint32 *size)
 {
-	pgsweep_layout_sizes(nbuffers - (nbuffers - head) % unit, nparts, unit, head, size);
+	pgsweep_layout_sizes(nbuffers - (nbuffers - head) % unit, n, unit, head, share, size);
 }
 
 /* By products that do not go into 32 bits */
 static void
-sizes_overflow(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 *size)
+sizes_overflow(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
+			   const double *share, uint32 *size)
 {
 	uint32		units = (nbuffers - head) / unit;
 	uint32		before = 0;
 
-	pgsweep_layout_sizes(nbuffers, nparts, unit, head, size);
-	if (units % nparts == 0)
-		for (uint32 i = 0; i < nparts - 1; i++)
+	pgsweep_layout_sizes(nbuffers, n, unit, head, share, size);
+	if (units % n == 0 && share[0] == share[n - 1])
+		for (uint32 i = 0; i < n - 1; i++)
 		{
-			uint32		end = head + units * (i + 1) / nparts * unit;
+			uint32		end = head + units * (i + 1) / n * unit;
 
 			size[i] = end - before;
 			before = end;
@@ -180,28 +300,35 @@ sizes_overflow(uint32 nbuffers, uint32 nparts, uint32 unit, uint32 head, uint32 
 }
 
 #define NUMBER	pgsweep_num_partitions_for
+#define SHARES	pgsweep_layout_shares
 #define GRID	pgsweep_layout_unit
 #define SIZES	pgsweep_layout_sizes
 
 static const LayoutCode layout_codes[] = {
-	{"pg_sweep", NUMBER, GRID, SIZES},
-	{"number: not by nodes", number_without_nodes, GRID, SIZES},
-	{"number: cut anywhere", number_cut_anywhere, GRID, SIZES},
-	{"number: rounded down", number_rounded_down, GRID, SIZES},
-	{"number: in any pool", number_in_any_pool, GRID, SIZES},
-	{"number: tiny ones", number_of_tiny_ones, GRID, SIZES},
-	{"number: zero", number_zero, GRID, SIZES},
-	{"number: not by CPUs", number_without_cpus, GRID, SIZES},
-	{"number: CPUs rounded", number_cpus_rounded, GRID, SIZES},
-	{"grid: always", NUMBER, unit_always, SIZES},
-	{"grid: never", NUMBER, unit_never, SIZES},
-	{"grid: if any room", NUMBER, unit_if_any_room, SIZES},
-	{"sizes: off grid", NUMBER, GRID, sizes_off_grid},
-	{"sizes: no head", NUMBER, GRID, sizes_without_head},
-	{"sizes: rest to last", NUMBER, GRID, sizes_rest_to_last},
-	{"sizes: rest to first", NUMBER, GRID, sizes_rest_to_first},
-	{"sizes: no tail", NUMBER, GRID, sizes_without_tail},
-	{"sizes: overflow", NUMBER, GRID, sizes_overflow},
+	{"pg_sweep", NUMBER, SHARES, GRID, SIZES},
+	{"number: not by nodes", number_without_nodes, SHARES, GRID, SIZES},
+	{"number: cut anywhere", number_cut_anywhere, SHARES, GRID, SIZES},
+	{"number: rounded down", number_rounded_down, SHARES, GRID, SIZES},
+	{"number: in any pool", number_in_any_pool, SHARES, GRID, SIZES},
+	{"number: tiny ones", number_of_tiny_ones, SHARES, GRID, SIZES},
+	{"number: zero", number_zero, SHARES, GRID, SIZES},
+	{"number: not by caches", number_without_caches, SHARES, GRID, SIZES},
+	{"shares: equal", NUMBER, shares_equal, GRID, SIZES},
+	{"shares: by memory", NUMBER, shares_by_memory, GRID, SIZES},
+	{"shares: once", NUMBER, shares_once, GRID, SIZES},
+	{"shares: equal if full", NUMBER, shares_equal_if_full, GRID, SIZES},
+	{"shares: no minimum", NUMBER, shares_without_minimum, GRID, SIZES},
+	{"grid: always", NUMBER, SHARES, unit_always, SIZES},
+	{"grid: never", NUMBER, SHARES, unit_never, SIZES},
+	{"grid: if any room", NUMBER, SHARES, unit_if_any_room, SIZES},
+	{"grid: on average", NUMBER, SHARES, unit_on_average, SIZES},
+	{"sizes: off grid", NUMBER, SHARES, GRID, sizes_off_grid},
+	{"sizes: no shares", NUMBER, SHARES, GRID, sizes_without_shares},
+	{"sizes: no head", NUMBER, SHARES, GRID, sizes_without_head},
+	{"sizes: rest to last", NUMBER, SHARES, GRID, sizes_rest_to_last},
+	{"sizes: rest to first", NUMBER, SHARES, GRID, sizes_rest_to_first},
+	{"sizes: no tail", NUMBER, SHARES, GRID, sizes_without_tail},
+	{"sizes: overflow", NUMBER, SHARES, GRID, sizes_overflow},
 };
 
 #endif							/* LAYOUT_MUTANTS_H */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * test/sweep/test_sweep/test_sweep_layout.c
- *	  Property tests of the number of partitions and of their boundaries.
+ *	  Property tests of the number of partitions, their shares and their
+ *	  boundaries.
  *
  * layout_mutants.h		the code under test, and broken variants of it
  *
@@ -29,7 +30,7 @@ PG_FUNCTION_INFO_V1(test_sweep_layout_codes);
 #define MIN_BUFFERS		16
 #define MAX_BUFFERS		PG_INT32_MAX
 #define MAX_NODES		64
-#define MAX_CPUS		1024
+#define MAX_PER_NODE	64
 
 /* What was exercised; int64 each, as the SQL function's columns */
 typedef struct LayoutCounts
@@ -43,7 +44,9 @@ typedef struct LayoutCounts
 	int64		most;			/* 64 */
 	int64		off_grid;		/* too small for the grid */
 	int64		with_head;		/* the grid does not begin with the pool */
-	int64		uneven;			/* sizes differ */
+	int64		uneven;			/* sizes differ by less than a unit */
+	int64		limited;		/* some share is less than others */
+	int64		full;			/* there is not room for all */
 } LayoutCounts;
 
 static LayoutCounts counts;
@@ -88,12 +91,12 @@ expected_number(uint32 wish, uint32 limit, uint32 nnodes)
 
 static bool
 check_number(const LayoutCode *code, uint32 configured, uint32 nbuffers,
-			 uint32 nnodes, uint32 cpus_per_node, uint32 *number)
+			 uint32 nnodes, uint32 parts_per_node, uint32 *number)
 {
 	uint32		room = nbuffers / (configured > 0 ? 16 : 128);
 	uint32		limit = Max(Min(room, 64), 1);
 	uint32		wish = configured;
-	uint32		n = code->number(configured, nbuffers, nnodes, cpus_per_node);
+	uint32		n = code->number(configured, nbuffers, nnodes, parts_per_node);
 
 	*number = n;
 	if (n < 1 || n > 64)
@@ -105,9 +108,7 @@ check_number(const LayoutCode *code, uint32 configured, uint32 nbuffers,
 
 	if (configured == 0)
 	{
-		/* a hand is for at most 12 CPUs, and a pool has at least four hands */
-		while (wish < 4 || wish < nnodes || wish / nnodes * 12 < cpus_per_node)
-			wish++;
+		wish = Max(nnodes * parts_per_node, 4);
 		counts.automatic++;
 	}
 	if (n != expected_number(wish, limit, nnodes))
@@ -122,31 +123,107 @@ check_number(const LayoutCode *code, uint32 configured, uint32 nbuffers,
 	return true;
 }
 
+/* ---- their shares ---- */
+
+/*
+ * Room as nodes of all kinds of memory have it: enough; for half of them; for
+ * none; anything.
+ */
+static void
+random_room(uint32 nbuffers, uint32 n, double *room)
+{
+	double		share = (double) nbuffers / n;
+	uint32		kind = random_in(0, 3);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		double		some = share * 4 * pg_prng_double(&prng);
+
+		if (kind == 0)
+			some += share;
+		else if (kind == 1)
+			some = random_in(0, 1) == 0 ? nbuffers : some / 4;
+		else if (kind == 2)
+			some /= 4;
+		room[i] = some;
+	}
+}
+
+#define NEARLY(a, b)	(fabs((a) - (b)) <= 1e-6 * Max(fabs(a), fabs(b)))
+
+static bool
+check_shares(const LayoutCode *code, uint32 nbuffers, uint32 n, double *share)
+{
+	double		room[PGSWEEP_MAX_PARTITIONS];
+	double		all_room = 0;
+	double		sum = 0;
+	double		largest = 0;
+	bool		enough = true;
+	bool		all;
+
+	random_room(nbuffers, n, room);
+	code->shares(nbuffers, n, room, share);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		enough = enough && room[i] >= (double) nbuffers / n;
+		room[i] = Max(room[i], 16);
+		all_room += room[i];
+		sum += share[i];
+		largest = Max(largest, share[i]);
+	}
+	all = all_room > nbuffers;
+	if (!NEARLY(sum, nbuffers))
+		return violated("shares of %u buffers add up to %f", nbuffers, sum);
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (share[i] < 15.999 && n > 1)
+			return violated("share %u of %u is %f", i, n, share[i]);
+		if (enough && !NEARLY(share[i], share[0]))
+			return violated("shares %f and %f with room for all", share[i], share[0]);
+		if (!all && !NEARLY(share[i] / room[i], nbuffers / all_room))
+			return violated("share %u of %u is %f, room for %f, %f for all of %u", i, n,
+							share[i], room[i], all_room, nbuffers);
+		if (all && share[i] > room[i] && !NEARLY(share[i], room[i]))
+			return violated("share %u of %u is %f, room for %f", i, n, share[i], room[i]);
+		if (all && share[i] < room[i] && !NEARLY(share[i], room[i]) &&
+			!NEARLY(share[i], largest))
+			return violated("share %u of %u is %f, room for %f, another has %f", i, n,
+							share[i], room[i], largest);
+		counts.limited += i == 0 && all && !enough;
+		counts.full += i == 0 && !all;
+	}
+	return true;
+}
+
 /* ---- where they end ---- */
 
 static bool
-check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, uint32 wanted_unit,
-			uint32 start)
+check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, const double *share,
+			uint32 wanted_unit, uint32 start)
 {
-	uint32		unit = code->unit(nbuffers, n, wanted_unit);
+	uint32		unit = code->unit(n, share, wanted_unit);
 	uint32		head;
 	uint32		size[PGSWEEP_MAX_PARTITIONS + 1] = {0};
 	uint32		smallest = PG_UINT32_MAX;
 	uint32		largest = 0;
+	double		least = nbuffers;
+	double		most = 0;
 	uint64		end = 0;
 
-	/* The grid is used unless partitions would be of very few units */
-	if (unit != wanted_unit && unit != 1)
-		return violated("unit %u became %u", wanted_unit, unit);
-	if (unit != wanted_unit && nbuffers / n >= 4 * wanted_unit)
-		return violated("no grid of %u with %u buffers in %u partitions", wanted_unit,
-						nbuffers, n);
-	if (unit > 1 && nbuffers / n < 4 * unit)
-		return violated("a grid of %u with %u buffers in %u partitions", unit, nbuffers, n);
+	for (uint32 i = 0; i < n; i++)
+	{
+		least = Min(least, share[i]);
+		most = Max(most, share[i]);
+	}
+
+	/* The grid is used unless a partition would be of very few units */
+	if (unit != (least >= 4.0 * wanted_unit ? wanted_unit : 1))
+		return violated("a grid of %u instead of %u, smallest share %f", unit, wanted_unit, least);
 
 	size[n] = 4711;
 	head = start % unit;
-	code->sizes(nbuffers, n, unit, head, size);
+	code->sizes(nbuffers, n, unit, head, share, size);
 	if (size[n] != 4711)
 		return violated("wrote beyond the last of %u partitions", n);
 
@@ -155,6 +232,9 @@ check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, uint32 wanted_uni
 	{
 		if (size[i] == 0)
 			return violated("partition %u of %u has no buffers", i, n);
+		if (fabs(size[i] - share[i]) > unit)
+			return violated("partition %u of %u has %u buffers, share %f, unit %u", i, n,
+							size[i], share[i], unit);
 		end += size[i];
 		if (i < n - 1 && (end < head || (end - head) % unit != 0))
 			return violated("partition %u of %u ends at %llu, off a grid of %u from %u", i, n,
@@ -165,19 +245,22 @@ check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, uint32 wanted_uni
 	if (end != nbuffers)
 		return violated("%u partitions cover %llu of %u buffers", n, (unsigned long long) end,
 						nbuffers);
-	if (largest - smallest > unit)
+	if (least == most && largest - smallest > unit)
 		return violated("%u partitions of %u to %u buffers, unit %u", n, smallest, largest, unit);
 
 	counts.off_grid += unit != wanted_unit;
 	counts.with_head += head > 0;
-	counts.uneven += largest > smallest;
+	counts.uneven += least == most && largest > smallest;
 	return true;
 }
 
 static bool
 check_case(const LayoutCode *code)
 {
-	/* descriptors in pages of 4 and 64 kB, blocks in pages of 64 kB, 2 MB, 1 GB */
+	/*
+	 * descriptors in pages of 4 and 64 kB, blocks in pages of 64 kB, 2 MB, 1
+	 * GB
+	 */
 	static const uint32 units[] = {1, 8, 64, 256, 1024, 131072};
 	uint32		nbuffers = random_magnitude(MIN_BUFFERS, MAX_BUFFERS);
 	uint32		nnodes = random_magnitude(1, MAX_NODES);
@@ -185,6 +268,7 @@ check_case(const LayoutCode *code)
 	uint32		unit = units[random_in(0, lengthof(units) - 1)];
 	uint32		start = random_in(0, 1) == 0 ? 0 : random_in(0, unit - 1);
 	uint32		number;
+	double		share[PGSWEEP_MAX_PARTITIONS];
 
 	/* most pools have a whole number of megabytes */
 	if (random_in(0, 1) == 0 && nbuffers >= 128)
@@ -196,10 +280,11 @@ check_case(const LayoutCode *code)
 		nbuffers = MIN_BUFFERS + random_in(0, 64);
 
 	counts.cases++;
-	if (!check_number(code, configured, nbuffers, nnodes, random_magnitude(1, MAX_CPUS),
-					  &number))
+	if (!check_number(code, configured, nbuffers, nnodes, random_magnitude(1, MAX_PER_NODE),
+					  &number) ||
+		!check_shares(code, nbuffers, number, share))
 		return false;
-	return check_sizes(code, nbuffers, number, unit, start);
+	return check_sizes(code, nbuffers, number, share, unit, start);
 }
 
 /*

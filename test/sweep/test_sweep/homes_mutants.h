@@ -1,0 +1,397 @@
+/*-------------------------------------------------------------------------
+ *
+ * test/sweep/test_sweep/homes_mutants.h
+ *	  pg_sweep's homes of CPUs, and broken variants of them.
+ *
+ * t/sweep/homes.pl demands that each mutant is caught: those that read files
+ * wrongly on the machines of test/numa/sysfs, the others on random machines.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HOMES_MUTANTS_H
+#define HOMES_MUTANTS_H
+
+#include "numa/caches.h"
+#include "sweep/homes.h"
+
+typedef struct HomesCode
+{
+	const char *name;
+	void		(*read) (const char *root, uint32 ncpus, uint16 *core, uint16 *cache);
+	uint32		(*wanted) (const PgSweepNumaTopology *t, uint32 node);
+	void		(*divide) (const PgSweepNumaTopology *t, uint32 node,
+						   PgSweepHomes parts, PgSweepHomes *homes);
+} HomesCode;
+
+#define READ	pgsweep_numa_read_caches
+#define WANTED	pgsweep_homes_wanted
+#define DIVIDE	pgsweep_homes_divide
+
+/* ---- reading ---- */
+
+static void
+read_no_threads(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	READ(root, ncpus, core, cache);
+	for (uint32 cpu = 0; cpu < ncpus; cpu++)
+		core[cpu] = cpu;
+}
+
+static void
+read_no_caches(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	READ(root, ncpus, core, cache);
+	for (uint32 cpu = 0; cpu < ncpus; cpu++)
+		cache[cpu] = PGSWEEP_NUMA_NO_CACHE;
+}
+
+/* The last CPU is overlooked */
+static void
+read_short(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	READ(root, ncpus - 1, core, cache);
+	core[ncpus - 1] = ncpus - 1;
+	cache[ncpus - 1] = PGSWEEP_NUMA_NO_CACHE;
+}
+
+/* By what the files under a CPU's directory say, with these names */
+static void
+read_lists(const char *root, uint32 ncpus, uint16 *core, uint16 *cache,
+		   const char *threads, const char *shared)
+{
+	memset(core, 0xFF, ncpus * sizeof(uint16));
+	memset(cache, 0xFF, ncpus * sizeof(uint16));
+	for (uint32 cpu = 0; cpu < ncpus; cpu++)
+	{
+		if (core[cpu] == NONE)
+			(void) join_list(root, cpu, threads, ncpus, core);
+		if (core[cpu] == NONE)
+			core[cpu] = cpu;
+		if (cache[cpu] == NONE)
+			(void) join_list(root, cpu, shared, ncpus, cache);
+		if (cache[cpu] == NONE)
+			cache[cpu] = PGSWEEP_NUMA_NO_CACHE;
+	}
+}
+
+/* The third directory, whatever it is */
+static void
+read_third_index(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	read_lists(root, ncpus, core, cache, "topology/core_cpus_list",
+			   "cache/index3/shared_cpu_list");
+	for (uint32 cpu = 0; cpu < ncpus; cpu++)
+		if (core[cpu] == cpu)
+			find_core(root, cpu, ncpus, core);
+}
+
+static void
+read_new_kernels(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	uint16		cores[PGSWEEP_NUMA_MAX_CPUS];
+
+	READ(root, ncpus, core, cache);
+	read_lists(root, ncpus, core, cores, "topology/core_cpus_list", "");
+}
+
+/* The largest cache that there is */
+static void
+read_last_index(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	uint16		cores[PGSWEEP_NUMA_MAX_CPUS];
+	uint16		fourth[PGSWEEP_NUMA_MAX_CPUS];
+
+	READ(root, ncpus, core, cache);
+	read_lists(root, ncpus, cores, fourth, "", "cache/index5/shared_cpu_list");
+	for (uint32 cpu = 0; cpu < ncpus; cpu++)
+		if (fourth[cpu] != PGSWEEP_NUMA_NO_CACHE)
+			cache[cpu] = fourth[cpu];
+}
+
+/* The id, which need not say anything */
+static void
+read_ids(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
+{
+	char		content[32];
+
+	READ(root, ncpus, core, cache);
+	for (uint32 cpu = 0; cpu < ncpus; cpu++)
+		if (read_file(root, cpu, "cache/index3/id", content, sizeof(content)) && atoi(content) == 0)
+			cache[cpu] = 0;
+}
+
+/* ---- how many ---- */
+
+/* A copy of a machine, to change it */
+static PgSweepNumaTopology *
+altered(const PgSweepNumaTopology *t)
+{
+	static PgSweepNumaTopology copy;
+
+	copy = *t;
+	return &copy;
+}
+
+static PgSweepNumaTopology *
+without_threads(const PgSweepNumaTopology *t)
+{
+	PgSweepNumaTopology *copy = altered(t);
+
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		copy->cpu_core[cpu] = cpu;
+	return copy;
+}
+
+static PgSweepNumaTopology *
+without_caches(const PgSweepNumaTopology *t)
+{
+	PgSweepNumaTopology *copy = altered(t);
+
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		copy->cpu_cache[cpu] = PGSWEEP_NUMA_NO_CACHE;
+	return copy;
+}
+
+static PgSweepNumaTopology *
+all_usable(const PgSweepNumaTopology *t)
+{
+	PgSweepNumaTopology *copy = altered(t);
+
+	memset(copy->cpu_usable, true, t->cpu_limit);
+	return copy;
+}
+
+static uint32
+wanted_by_threads(const PgSweepNumaTopology *t, uint32 node)
+{
+	return WANTED(without_threads(t), node);
+}
+
+static uint32
+wanted_without_caches(const PgSweepNumaTopology *t, uint32 node)
+{
+	return WANTED(without_caches(t), node);
+}
+
+static uint32
+wanted_by_all(const PgSweepNumaTopology *t, uint32 node)
+{
+	return WANTED(all_usable(t), node);
+}
+
+/* One for each cache, however small */
+static uint32
+wanted_by_groups(const PgSweepNumaTopology *t, uint32 node)
+{
+	NodeGroups *g = find_groups(t, node);
+
+	return largest_group(g) <= 12 ? Max(g->n, 1) : WANTED(t, node);
+}
+
+static uint32
+wanted_rounded(const PgSweepNumaTopology *t, uint32 node)
+{
+	NodeGroups *g = find_groups(t, node);
+	uint32		n = 0;
+
+	if (largest_group(g) <= 12)
+		return WANTED(t, node);
+	for (uint32 i = 0; i < g->n; i++)
+		n += Max(g->group[i].cores / 12, 1);
+	return n;
+}
+
+/* None for a node without CPUs */
+static uint32
+wanted_none(const PgSweepNumaTopology *t, uint32 node)
+{
+	return find_groups(t, node)->n == 0 ? 0 : WANTED(t, node);
+}
+
+/* ---- which ---- */
+
+/* Neighbours by number, as it was once */
+static void
+divide_by_rank(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+			   PgSweepHomes *homes)
+{
+	uint32		cpus = 0;
+	uint32		rank = 0;
+
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		cpus += t->cpu_node[cpu] == node && t->cpu_usable[cpu];
+	cpus = Max(cpus, 1);
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		if (t->cpu_node[cpu] == node)
+		{
+			uint32		r = t->cpu_usable[cpu] ? rank++ : cpu % cpus;
+
+			homes[cpu].first = parts.first + r * parts.span / cpus;
+			homes[cpu].span = Max((r + 1) * parts.span / cpus - r * parts.span / cpus, 1);
+		}
+}
+
+static void
+divide_without_threads(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+					   PgSweepHomes *homes)
+{
+	DIVIDE(without_threads(t), node, parts, homes);
+}
+
+static void
+divide_without_caches(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+					  PgSweepHomes *homes)
+{
+	DIVIDE(without_caches(t), node, parts, homes);
+}
+
+static void
+divide_by_all(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+			  PgSweepHomes *homes)
+{
+	DIVIDE(all_usable(t), node, parts, homes);
+}
+
+/* The node's first partition is taken for 0 */
+static void
+divide_from_zero(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+				 PgSweepHomes *homes)
+{
+	parts.first = 0;
+	DIVIDE(t, node, parts, homes);
+}
+
+/* One partition more, or less, than there are */
+static void
+divide_one_more(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+				PgSweepHomes *homes)
+{
+	parts.span++;
+	DIVIDE(t, node, parts, homes);
+}
+
+static void
+divide_one_less(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+				PgSweepHomes *homes)
+{
+	parts.span = Max(parts.span - 1, 1);
+	DIVIDE(t, node, parts, homes);
+}
+
+/* The last core is off by one */
+static void
+divide_off_by_one(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+				  PgSweepHomes *homes)
+{
+	DIVIDE(t, node, parts, homes);
+	for (uint32 cpu = t->cpu_limit; cpu-- > 0;)
+		if (t->cpu_node[cpu] == node && homes[cpu].first > parts.first)
+		{
+			homes[cpu].first--;
+			break;
+		}
+}
+
+/* Whole groups as they come, until a partition is full */
+static void
+divide_greedily(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+				PgSweepHomes *homes)
+{
+	NodeGroups *g = find_groups(t, node);
+
+	DIVIDE(t, node, parts, homes);
+	if (g->n > parts.span)
+		for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		{
+			uint16		group = g->of_cache[t->cpu_cache[cpu]];
+
+			if (t->cpu_node[cpu] == node && group != NONE)
+			{
+				uint32		each = (g->n + parts.span - 1) / parts.span;
+
+				homes[cpu].first = parts.first + group / each;
+			}
+		}
+}
+
+/* Partitions to the groups in turn, whatever their sizes */
+static void
+divide_in_turn(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+			   PgSweepHomes *homes)
+{
+	PgSweepNumaTopology *copy = altered(t);
+	NodeGroups *g = find_groups(t, node);
+	uint16		first_core[PGSWEEP_NUMA_NO_CACHE + 1];
+
+	DIVIDE(t, node, parts, homes);
+	if (g->n == 0 || g->n > parts.span)
+		return;
+
+	/* as if each group were one core */
+	memset(first_core, 0xFF, sizeof(first_core));
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+	{
+		uint16	   *core = &first_core[t->cpu_cache[cpu]];
+
+		if (t->cpu_node[cpu] == node && t->cpu_usable[cpu])
+		{
+			if (*core == NONE)
+				*core = t->cpu_core[cpu];
+			copy->cpu_core[cpu] = *core;
+		}
+	}
+	DIVIDE(copy, node, parts, homes);
+}
+
+/* An unusable CPU is at home anywhere on its node */
+static void
+divide_forgetting(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+				  PgSweepHomes *homes)
+{
+	DIVIDE(t, node, parts, homes);
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		if (t->cpu_node[cpu] == node && !t->cpu_usable[cpu])
+			homes[cpu] = parts;
+}
+
+/* An unusable CPU has no home */
+static void
+divide_usable(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
+			  PgSweepHomes *homes)
+{
+	DIVIDE(t, node, parts, homes);
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		if (t->cpu_node[cpu] == node && !t->cpu_usable[cpu])
+			homes[cpu].span = 0;
+}
+
+static const HomesCode homes_codes[] = {
+	{"pg_sweep", READ, WANTED, DIVIDE},
+	{"reads no threads", read_no_threads, WANTED, DIVIDE},
+	{"reads no caches", read_no_caches, WANTED, DIVIDE},
+	{"reads all but the last", read_short, WANTED, DIVIDE},
+	{"reads index3", read_third_index, WANTED, DIVIDE},
+	{"reads new kernels", read_new_kernels, WANTED, DIVIDE},
+	{"reads level 4", read_last_index, WANTED, DIVIDE},
+	{"reads ids", read_ids, WANTED, DIVIDE},
+	{"wanted: by threads", READ, wanted_by_threads, DIVIDE},
+	{"wanted: no caches", READ, wanted_without_caches, DIVIDE},
+	{"wanted: by all CPUs", READ, wanted_by_all, DIVIDE},
+	{"wanted: one per cache", READ, wanted_by_groups, DIVIDE},
+	{"wanted: rounded down", READ, wanted_rounded, DIVIDE},
+	{"wanted: none", READ, wanted_none, DIVIDE},
+	{"homes: by rank", READ, WANTED, divide_by_rank},
+	{"homes: no threads", READ, WANTED, divide_without_threads},
+	{"homes: no caches", READ, WANTED, divide_without_caches},
+	{"homes: by all CPUs", READ, WANTED, divide_by_all},
+	{"homes: from zero", READ, WANTED, divide_from_zero},
+	{"homes: one more", READ, WANTED, divide_one_more},
+	{"homes: one less", READ, WANTED, divide_one_less},
+	{"homes: off by one", READ, WANTED, divide_off_by_one},
+	{"homes: greedily", READ, WANTED, divide_greedily},
+	{"homes: in turn", READ, WANTED, divide_in_turn},
+	{"homes: forgets the unusable", READ, WANTED, divide_forgetting},
+	{"homes: none for the unusable", READ, WANTED, divide_usable},
+};
+
+#endif							/* HOMES_MUTANTS_H */
