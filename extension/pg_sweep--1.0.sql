@@ -100,7 +100,7 @@ COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this ser
 COMMENT ON COLUMN pg_sweep_status.nodes_note IS 'why the machine may have more nodes than that';
 COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'placement in force: off, interleave or partition';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement';
-COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why placement in force differs from the configured one, or does not fit the strategy';
+COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why placement in force differs from the configured one, does not fit the strategy, or which node had too little memory';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'duration of placement at start';
 COMMENT ON COLUMN pg_sweep_status.lwlock_policy IS 'policy of waiting for LWLocks of tranches without a policy of their own; NULL if the server lacks the hooks';
 COMMENT ON COLUMN pg_sweep_status.lwlock_policy_configured IS 'pg_sweep.lwlock_policy as last applied';
@@ -396,18 +396,18 @@ AS 'MODULE_PATHNAME', 'pg_sweep_get_numa_residence'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_get_numa_residence() IS
-'ask the kernel where the pages of shared memory are, or a sample of 16384 of each kind';
+'ask the kernel where the pages of shared memory are, or a sample: 16384 of blocks and of descriptors, 1024 of each other part';
 
 CREATE VIEW pg_sweep_numa_residence AS
     SELECT * FROM pg_sweep_get_numa_residence();
 
-COMMENT ON VIEW pg_sweep_numa_residence IS 'one row per kind of shared memory, partition and NUMA node, as the kernel tells; a sample of 16384 pages of each kind if there are more';
-COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers), descriptors (of buffers), procs (PGPROCs), or fast-path locks (their arrays)';
+COMMENT ON VIEW pg_sweep_numa_residence IS 'one row per part of shared memory, partition and NUMA node, as the kernel tells; of many pages a sample';
+COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers), descriptors (of buffers), procs (PGPROCs), fast-path locks and slots (of processes), a name as in pg_shmem_allocations, or other (all smaller parts)';
 COMMENT ON COLUMN pg_sweep_numa_residence.partition IS 'partition of the blocks or descriptors; NULL for the rest';
 COMMENT ON COLUMN pg_sweep_numa_residence.node IS 'node of the pages; NULL for pages never used (of huge pages: not known to have been used), or if the kernel does not tell';
-COMMENT ON COLUMN pg_sweep_numa_residence.wanted_node IS 'node where pg_sweep.numa_placement puts them; NULL for any';
+COMMENT ON COLUMN pg_sweep_numa_residence.wanted_node IS 'node where pg_sweep.numa_placement puts them; NULL for all nodes in turn, or any';
 COMMENT ON COLUMN pg_sweep_numa_residence.page_size IS 'size of a page in bytes';
-COMMENT ON COLUMN pg_sweep_numa_residence.pages IS 'pages; an estimate if more than asked; NULL if unknown; one shared by two partitions or nodes counts for the larger part, and one shared with other memory does not count';
+COMMENT ON COLUMN pg_sweep_numa_residence.pages IS 'pages; an estimate if more than asked; NULL if unknown; one shared by two parts counts for the larger one';
 COMMENT ON COLUMN pg_sweep_numa_residence.bytes IS 'bytes of those pages';
 COMMENT ON COLUMN pg_sweep_numa_residence.asked IS 'pages that the kernel was asked about and has found here, each for an equal part of the group';
 COMMENT ON COLUMN pg_sweep_numa_residence.note IS 'why the kernel does not tell';

@@ -14,6 +14,7 @@
 int			pgsweep_numa_placement = PGSWEEP_NUMA_PLACEMENT_OFF;
 int			pgsweep_numa_affinity = PGSWEEP_NUMA_AFFINITY_OFF;
 bool		pgsweep_numa_local_memory = false;
+char	   *pgsweep_numa_nodes = NULL;
 int			pgsweep_numa_debug_nodes = 0;
 int			pgsweep_numa_debug_node = -1;
 
@@ -50,6 +51,18 @@ static bool
 check_local_memory(bool *newval, void **extra, GucSource source)
 {
 	return pgsweep_check_guc(&pgsweep_numa_feature, *newval);
+}
+
+static bool
+check_nodes(char **newval, void **extra, GucSource source)
+{
+	bool		named[PGSWEEP_NUMA_MAX_NODE_IDS];
+	const char *problem = pgsweep_numa_parse_nodes(*newval, named);
+
+	if (problem == NULL)
+		return true;
+	GUC_check_errdetail("%s", problem);
+	return false;
 }
 
 /*
@@ -89,6 +102,15 @@ pgsweep_numa_define_gucs(void)
 							 PGC_POSTMASTER,
 							 0,
 							 NULL, NULL, NULL);
+
+	DefineCustomStringVariable("pg_sweep.numa_nodes",
+							   "Sets the NUMA nodes that are used, such as \"0-3,5\".",
+							   "They have partitions and shared memory. Empty: all that the server may use, but not far memory without CPUs.",
+							   &pgsweep_numa_nodes,
+							   "",
+							   PGC_POSTMASTER,
+							   0,
+							   check_nodes, NULL, NULL);
 
 	DefineCustomEnumVariable("pg_sweep.numa_affinity",
 							 "Sets the NUMA nodes that new backends are bound to.",

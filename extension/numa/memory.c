@@ -13,8 +13,10 @@
  * process has mapped.  Reading a page maps it, but would also give out
  * untouched pages. mincore() tells which pages exist, and only these are
  * read.  For huge pages mincore() knows no more than move_pages() (Linux up
- * to 6.18: mincore_hugetlb() looks only into the page table).  For them the
- * caller has to know, see page_in_use.
+ * to 6.18: mincore_hugetlb() looks only into the page table).  The postmaster
+ * has mapped all that core has set up, at the same address, and move_pages()
+ * can be asked about another process.  Of buffers the caller has to know, see
+ * page_in_use.
  *
  * A page table has 4 kB for each 2 MB of 4 kB pages, and the kernel keeps it
  * until the process unmaps the memory.  So pages are read in a window: a
@@ -80,6 +82,53 @@ add_node(NodeMask *mask, int node)
 	mask->bits[id / MASK_BITS] |= 1UL << (id % MASK_BITS);
 }
 
+static NodeMask
+all_nodes(void)
+{
+	NodeMask	mask = {0};
+
+	for (int node = 0; node < pgsweep_numa_topology.nnodes; node++)
+		add_node(&mask, node);
+	return mask;
+}
+
+/* The policy that the postmaster was started with */
+static int	own_mode;
+static NodeMask own_nodes;
+static bool interleaving = false;
+
+/* the kernel takes, and gives, one bit less than it is told */
+#define MASK_SIZE		(PGSWEEP_NUMA_MAX_NODE_IDS + 1)
+
+int
+pgsweep_numa_interleave_process(void)
+{
+	NodeMask	all = all_nodes();
+
+	if (get_mempolicy(&own_mode, own_nodes.bits, MASK_SIZE, NULL, 0) != 0 ||
+		set_mempolicy(MPOL_INTERLEAVE, all.bits, MASK_SIZE) != 0)
+		return errno;
+	interleaving = true;
+	return 0;
+}
+
+int
+pgsweep_numa_restore_process(void)
+{
+	if (!interleaving)
+		return 0;
+	interleaving = false;
+	if (set_mempolicy(own_mode, own_nodes.bits, MASK_SIZE) != 0)
+	{
+		int			error = errno;
+
+		/* its nodes have been taken away since: not the interleaving, at least */
+		(void) set_mempolicy(MPOL_DEFAULT, NULL, 0);
+		return error;
+	}
+	return 0;
+}
+
 int
 pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 {
@@ -91,19 +140,13 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 	if (npages == 0)
 		return 0;
 
-	/* the kernel takes, and gives, one bit less than it is told */
 	switch (piece->node)
 	{
 		case PGSWEEP_NUMA_NODE_DEFAULT:
 			break;
-		case PGSWEEP_NUMA_NODE_AS_STARTED:
-			if (get_mempolicy(&mode, mask.bits, PGSWEEP_NUMA_MAX_NODE_IDS + 1, NULL, 0) != 0)
-				return errno;
-			break;
 		case PGSWEEP_NUMA_NODE_INTERLEAVED:
 			mode = MPOL_INTERLEAVE;
-			for (int node = 0; node < pgsweep_numa_topology.nnodes; node++)
-				add_node(&mask, node);
+			mask = all_nodes();
 			break;
 		default:
 			Assert(piece->node >= 0 && piece->node < pgsweep_numa_topology.nnodes);
@@ -114,7 +157,7 @@ pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 
 	if (mbind(start, npages * page_size, mode,
 			  mode == MPOL_DEFAULT ? NULL : mask.bits,
-			  mode == MPOL_DEFAULT ? 0 : PGSWEEP_NUMA_MAX_NODE_IDS + 1,
+			  mode == MPOL_DEFAULT ? 0 : MASK_SIZE,
 			  piece->touched ? MPOL_MF_MOVE : 0) != 0)
 		return errno;
 	return 0;
@@ -129,7 +172,7 @@ page_exists(const PgSweepNumaPiece *piece, char *page, Size page_size, bool huge
 	unsigned char resident;
 
 	if (huge)
-		return piece->touched || (piece->page_in_use && piece->page_in_use(page, page_size));
+		return piece->page_in_use == NULL || piece->page_in_use(page, page_size);
 	if (mincore(page, page_size, &resident) != 0)
 		return -1;
 	return resident & 1;
@@ -149,6 +192,11 @@ query_window(const PgSweepNumaPiece *piece, char *start, uint64 npages, Size pag
 	char	   *window = MAP_FAILED;
 	int			existing = 0;
 	int			error = 0;
+	int			pid = 0;
+
+	/* Pages that the postmaster has not used are unknown to it: "untouched" */
+	if (huge && piece->page_in_use == NULL && IsPostmasterEnvironment)
+		pid = PostmasterPid;
 
 	/*
 	 * A length of 0 leaves the old mapping as it is.  Page tables of huge
@@ -178,14 +226,15 @@ query_window(const PgSweepNumaPiece *piece, char *start, uint64 npages, Size pag
 		{
 			Assert(existing < QUERY_PAGES);
 			pages[existing] = window + i * page_size;
-			pg_numa_touch_mem_if_required(pages[existing]);
+			if (pid == 0)
+				pg_numa_touch_mem_if_required(pages[existing]);
 			existing++;
 		}
 	}
 
 	/* it looks for interrupts, and the window must not be left behind */
 	HOLD_INTERRUPTS();
-	if (error == 0 && existing > 0 && pg_numa_query_pages(0, existing, pages, status) != 0)
+	if (error == 0 && existing > 0 && pg_numa_query_pages(pid, existing, pages, status) != 0)
 		error = errno;
 	RESUME_INTERRUPTS();
 	if (window != start)
@@ -195,7 +244,7 @@ query_window(const PgSweepNumaPiece *piece, char *start, uint64 npages, Size pag
 
 	for (int i = 0; i < existing; i++)
 	{
-		/* negative: swapped out since it was read */
+		/* negative: not mapped, or swapped out since it was read */
 		if (status[i] >= 0 && status[i] < PGSWEEP_NUMA_MAX_NODE_IDS)
 			found->on_node[status[i]]++;
 		else
@@ -227,6 +276,18 @@ pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
 }
 
 #else							/* !USE_LIBNUMA */
+
+int
+pgsweep_numa_interleave_process(void)
+{
+	return ENOSYS;
+}
+
+int
+pgsweep_numa_restore_process(void)
+{
+	return 0;
+}
 
 int
 pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)

@@ -20,6 +20,7 @@ static void
 numa_prepare(void)
 {
 	pgsweep_numa_detect_topology(pgsweep_numa_debug_nodes);
+	pgsweep_numa_decide_placement();
 }
 
 static Size

@@ -11,8 +11,10 @@
  * numa.c		the feature: what pg_sweep.c calls
  * topology.[ch]	nodes, CPUs and distances, from libnuma, or emulated for tests
  * caches.[ch]	which CPUs share a core or a cache, from sysfs
+ * nodes.c		which of the nodes are used
  * placement.c	which pieces of shared memory belong on which node
  * memory.c		where pages should be, and where the kernel says they are
+ * segment.c		the named parts of the segment that have no node of their own
  * affinity.c	on which node a process runs, its PGPROC, its own memory
  * pool.h		the parts of the buffer pool
  * gucs.c, views.c
@@ -24,6 +26,7 @@
 
 #include "compat.h"
 #include "datatype/timestamp.h"
+#include "fmgr.h"
 #include "lib/ilist.h"
 #include "numa/pool.h"
 #include "numa/topology.h"
@@ -93,6 +96,7 @@ extern PgSweepNumaShared *PgSweepNuma;
 extern int	pgsweep_numa_placement;
 extern int	pgsweep_numa_affinity;
 extern bool pgsweep_numa_local_memory;
+extern char *pgsweep_numa_nodes;
 extern int	pgsweep_numa_debug_nodes;
 extern void pgsweep_numa_define_gucs(void);
 extern const char *pgsweep_numa_placement_name(PgSweepNumaPlacement placement);
@@ -103,14 +107,17 @@ extern void pgsweep_numa_put_status(struct PgSweepRow *row);
 /* topology.c */
 extern void pgsweep_numa_detect_topology(uint32 emulated_nodes);
 
+/* nodes.c; nodes are by the kernel's number, PGSWEEP_NUMA_MAX_NODE_IDS of them */
+extern const char *pgsweep_numa_parse_nodes(const char *list, bool *named);
+extern void pgsweep_numa_choose_nodes(bool *nodes, char *note, Size note_size);
+extern int64 pgsweep_numa_room(uint32 node, Size page_size);
+
 /*
  * A piece of shared memory and the node that its pages are meant for.
  */
 #define PGSWEEP_NUMA_NODE_INTERLEAVED	(-1)	/* all nodes, page by page */
 #define PGSWEEP_NUMA_NODE_DEFAULT		(-2)	/* no policy: where first
 												 * touched */
-#define PGSWEEP_NUMA_NODE_AS_STARTED	(-3)	/* the policy that the server
-												 * was started with */
 
 typedef struct PgSweepNumaPiece
 {
@@ -122,9 +129,9 @@ typedef struct PgSweepNumaPiece
 	bool		touched;		/* has pages already, which must be moved */
 
 	/*
-	 * Has this page been given out?  Used for huge pages of untouched pieces,
-	 * because the kernel cannot tell without giving them out.  False if
-	 * unknown: the page then counts as untouched.
+	 * Has this page been given out?  Used for huge pages, because the kernel
+	 * cannot tell without giving them out.  False if unknown: the page then
+	 * counts as untouched.  NULL: given out if the postmaster has used it.
 	 */
 	bool		(*page_in_use) (const char *page, Size page_size);
 } PgSweepNumaPiece;
@@ -133,12 +140,30 @@ typedef struct PgSweepNumaPiece
 												 * the buffers themselves */
 
 /* placement.c */
+extern void pgsweep_numa_decide_placement(void);
 extern void pgsweep_numa_place(void);
 extern const char *pgsweep_numa_placement_note(void);
 extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
 extern const char *pgsweep_numa_kernel_hint(int error);
 
+/*
+ * segment.c: the rest of core's shared memory, in pieces of whole pages that
+ * are named as in pg_shmem_allocations.  fcinfo is of a function that returns a
+ * set, and has been called by the executor.
+ */
+extern PgSweepNumaPiece *pgsweep_numa_rest(FunctionCallInfo fcinfo,
+										   const PgSweepNumaPiece *placed, int nplaced,
+										   int *n);
+
 /* memory.c */
+
+/*
+ * Interleave what this process touches first, if memory has no policy of its
+ * own, over all nodes; and return to the policy that it had before.  Return 0
+ * or errno.
+ */
+extern int	pgsweep_numa_interleave_process(void);
+extern int	pgsweep_numa_restore_process(void);
 
 /*
  * The pages that lie wholly inside of the piece: where the first begins, and how

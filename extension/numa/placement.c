@@ -4,15 +4,18 @@
  *	  Puts the pieces of shared memory on their NUMA nodes when the server
  *	  starts.
  *
- * The pieces of each partition are its blocks and its buffer descriptors.
- * affinity.c divides the PGPROCs and their arrays of fast-path locks.  The
- * blocks have not been touched yet, so telling the kernel is enough.  Core
- * has already set up descriptors and PGPROCs, so they are moved.
+ * Everything is interleaved but what has a node: the blocks and descriptors of
+ * each partition, and of each process its PGPROC, its fast-path locks and its
+ * slots (affinity.c divides processes among nodes).
  *
- * The rest of core's shared memory has the policy of the process that touches
- * it first.  If that interleaves, as the server's does that was started so, it
- * becomes the policy of the memory itself: pg_sweep.numa_local_memory takes it
- * from the processes.
+ * Core writes most of its shared memory while it creates it, gigabytes in the
+ * table of buffers alone.  No library is called in between.  So the postmaster
+ * itself interleaves from shmem_request_hook to shmem_startup_hook, which costs
+ * nothing.  What it allocates for itself meanwhile is little.  After a crash,
+ * the former hook is not called again; the end of the old shared memory is.
+ * Then the memory gets its policies: for pages that are used later, whatever
+ * the policy of the process.  Of what has been written already, the pieces with
+ * a node are moved.
  *
  * If the kernel refuses, the server starts without placement and logs why.
  *
@@ -27,6 +30,7 @@
 #include "portability/instr_time.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 
@@ -35,6 +39,22 @@ static PgSweepNumaPart parts[PGSWEEP_NUMA_MAX_PARTS];
 static int	num_parts = 0;
 static bool (*parts_in_use) (void) = NULL;
 
+typedef struct SlotArray
+{
+	char	   *start;
+	Size		element;
+	uint32		n;
+} SlotArray;
+
+static SlotArray slot_arrays[PGSWEEP_NUMA_MAX_SLOT_ARRAYS];
+static int	num_slot_arrays = 0;
+
+/*
+ * What pg_sweep.numa_placement leads to, decided once.  "error" is that of the
+ * last time that shared memory was created.
+ */
+static PgSweepNumaPlacementStatus decided;
+
 void
 pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool (*in_use) (void))
 {
@@ -42,6 +62,14 @@ pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool (*in_use) (
 	memcpy(parts, new_parts, n * sizeof(PgSweepNumaPart));
 	num_parts = n;
 	parts_in_use = in_use;
+	num_slot_arrays = 0;
+}
+
+void
+pgsweep_numa_add_slots(void *start, Size element, uint32 n)
+{
+	Assert(num_slot_arrays < PGSWEEP_NUMA_MAX_SLOT_ARRAYS);
+	slot_arrays[num_slot_arrays++] = (SlotArray) {start, element, n};
 }
 
 /*
@@ -129,7 +157,8 @@ num_procs(void)
 }
 
 /*
- * The PGPROCs first .. end - 1.
+ * The PGPROCs first .. end - 1, and what belongs to them.  Prepared
+ * transactions have no slots; they are the last.
  */
 static void
 add_procs(PgSweepNumaPiece *pieces, int *n, int node, int first, int end)
@@ -141,34 +170,47 @@ add_procs(PgSweepNumaPiece *pieces, int *n, int node, int first, int end)
 
 	add_piece(pieces, n, &procs, -1, node, first, end);
 	add_piece(pieces, n, &locks, -1, node, first, end);
+	for (int i = 0; i < num_slot_arrays; i++)
+	{
+		const SlotArray *a = &slot_arrays[i];
+		const PlacedArray slots = {"slots", a->start, a->element, a->n, true};
+
+		if (first < a->n)
+			add_piece(pieces, n, &slots, -1, node, first, Min(end, a->n));
+	}
 }
 
-/* Two for each partition, and two for each run of PGPROCs of a node */
-#define MAX_PIECES	(2 * PGSWEEP_NUMA_MAX_PARTS + 2 * PGSWEEP_NUMA_PROC_KINDS * PGSWEEP_NUMA_MAX_NODES)
+/* Two for each partition, and these for each run of PGPROCs of a node */
+#define MAX_PIECES	(2 * PGSWEEP_NUMA_MAX_PARTS + \
+					 (2 + PGSWEEP_NUMA_MAX_SLOT_ARRAYS) * PGSWEEP_NUMA_PROC_KINDS * PGSWEEP_NUMA_MAX_NODES)
+
+/*
+ * The node of memory that has none of its own.
+ */
+static int
+node_of_rest(PgSweepNumaPlacement placement)
+{
+	return placement == PGSWEEP_NUMA_PLACEMENT_OFF ?
+		PGSWEEP_NUMA_NODE_DEFAULT : PGSWEEP_NUMA_NODE_INTERLEAVED;
+}
 
 /*
  * All pieces, each with its node under this placement.  Buffers are divided
- * by partition.  Only when "interleave" is applied (whole), they are one
- * piece, because interleaving ignores partitions.  PGPROCs are divided by
- * node, or one piece that is left alone.
+ * by partition.  PGPROCs are divided by node, or one piece.
  */
 static PgSweepNumaPiece *
-make_pieces(PgSweepNumaPlacement placement, bool whole, bool procs, int *n)
+make_pieces(PgSweepNumaPlacement placement, bool procs, int *n)
 {
 	PgSweepNumaPiece *pieces = palloc(MAX_PIECES * sizeof(PgSweepNumaPiece));
 	int			first = 0;
 
 	*n = 0;
-	if (whole)
-		add_buffers(pieces, n, -1, PGSWEEP_NUMA_NODE_INTERLEAVED, 0, NBuffers);
-	for (int i = 0; !whole && i < num_parts; i++)
+	for (int i = 0; i < num_parts; i++)
 	{
 		const PgSweepNumaPart *part = &parts[i];
 
 		add_buffers(pieces, n, i,
-					placement == PGSWEEP_NUMA_PLACEMENT_PARTITION ? part->node :
-					placement == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE ? PGSWEEP_NUMA_NODE_INTERLEAVED :
-					PGSWEEP_NUMA_NODE_DEFAULT,
+					placement == PGSWEEP_NUMA_PLACEMENT_PARTITION ? part->node : node_of_rest(placement),
 					part->first_buffer, part->first_buffer + part->num_buffers);
 	}
 
@@ -182,7 +224,7 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, bool procs, int *n)
 			}
 	}
 	else
-		add_procs(pieces, n, PGSWEEP_NUMA_NODE_DEFAULT, 0, num_procs());
+		add_procs(pieces, n, node_of_rest(placement), 0, num_procs());
 
 	Assert(*n <= MAX_PIECES);
 	return pieces;
@@ -194,8 +236,7 @@ make_pieces(PgSweepNumaPlacement placement, bool whole, bool procs, int *n)
 PgSweepNumaPiece *
 pgsweep_numa_pieces(int *n)
 {
-	return make_pieces(PgSweepNuma->placement.effective, false,
-					   PgSweepNuma->procs_divided, n);
+	return make_pieces(PgSweepNuma->placement.effective, PgSweepNuma->procs_divided, n);
 }
 
 /*
@@ -286,53 +327,60 @@ shmem_edge(int direction)
 }
 
 /*
- * Let all of core's shared memory keep an interleaving that the server was
- * started with.  Returns 0 or errno.
+ * All of core's shared memory, to the end of its last page.
  */
-static int
-keep_interleaving(Size page_size)
+static PgSweepNumaPiece
+whole_segment(Size page_size)
 {
-	PgSweepNumaPiece all = {.node = PGSWEEP_NUMA_NODE_AS_STARTED};
+	char	   *start = (char *) shmem_edge(-1);
+	char	   *end = (char *) TYPEALIGN(page_size, shmem_edge(1));
 
-	if (!pgsweep_numa_topology.interleaved)
-		return 0;
-	all.start = (char *) shmem_edge(-1);
-	all.size = shmem_edge(1) - shmem_edge(-1) + 1;
-	return pgsweep_numa_place_piece(&all, page_size);
+	return (PgSweepNumaPiece) {
+		.node = PGSWEEP_NUMA_NODE_INTERLEAVED, .start = start, .size = end - start
+	};
 }
 
 /*
- * Put all pieces on their nodes; all or none.  Adds up the bytes of the whole
- * pages.  Returns 0 or errno.
+ * Interleave all of it, and then put the pieces on their nodes; all or none.
+ * Returns 0 or errno.
  */
 static int
-place_pieces(PgSweepNumaPiece *pieces, int n, Size page_size,
-			 uint64 *buffer_bytes, uint64 *other_bytes)
+place_pieces(PgSweepNumaPiece whole, const PgSweepNumaPiece *pieces, int n, Size page_size)
 {
+	int			error = pgsweep_numa_place_piece(&whole, page_size);
+
+	for (int i = 0; i < n && error == 0; i++)
+		if (pieces[i].node >= 0)
+			error = pgsweep_numa_place_piece(&pieces[i], page_size);
+
+	if (error != 0)
+	{
+		/* pages that exist stay, but new ones go anywhere */
+		whole.node = PGSWEEP_NUMA_NODE_DEFAULT;
+		(void) pgsweep_numa_place_piece(&whole, page_size);
+	}
+	return error;
+}
+
+/*
+ * Bytes of buffers that are to be on this node, or on any (-1).
+ */
+static uint64
+buffers_on_node(const PgSweepNumaPiece *pieces, int n, int node, Size page_size)
+{
+	uint64		sum = 0;
+
 	for (int i = 0; i < n; i++)
 	{
 		uint64		npages;
-		int			error;
 
-		if (pieces[i].node == PGSWEEP_NUMA_NODE_DEFAULT)
+		if (strcmp(pieces[i].what, PGSWEEP_NUMA_PIECE_BLOCKS) != 0 ||
+			(node >= 0 && pieces[i].node != node))
 			continue;
-		error = pgsweep_numa_place_piece(&pieces[i], page_size);
-		if (error != 0)
-		{
-			/* moved pages stay, but new ones go anywhere */
-			for (int k = 0; k < i; k++)
-			{
-				pieces[k].node = PGSWEEP_NUMA_NODE_DEFAULT;
-				pieces[k].touched = false;
-				(void) pgsweep_numa_place_piece(&pieces[k], page_size);
-			}
-			return error;
-		}
-
 		(void) pgsweep_numa_whole_pages(&pieces[i], page_size, &npages);
-		*(pieces[i].touched ? other_bytes : buffer_bytes) += npages * page_size;
+		sum += npages * page_size;
 	}
-	return 0;
+	return sum;
 }
 
 static void
@@ -371,6 +419,91 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 }
 
 /*
+ * Say so if a node does not have the memory for its buffers.
+ */
+static void
+warn_of_full_node(PgSweepNumaPlacementStatus *status, uint32 node, uint64 wanted, Size page_size)
+{
+	const int64 mb = 1024 * 1024;
+	int			id = pgsweep_numa_topology.node_id[node];
+	int64		room = pgsweep_numa_room(node, page_size);
+	Size		length = strlen(status->note);
+
+	if (room < 0 || (uint64) room >= wanted)
+		return;
+	ereport(WARNING,
+			(errmsg("NUMA node %d has memory left for " INT64_FORMAT " MB of its " INT64_FORMAT " MB of shared buffers",
+					id, room / mb, (int64) wanted / mb),
+			 errdetail("What does not fit will be on other nodes, as pg_sweep_numa_residence shows.")));
+	snprintf(status->note + length, sizeof(status->note) - length,
+			 "%snode %d had memory for " INT64_FORMAT " of " INT64_FORMAT " MB of buffers",
+			 length > 0 ? "; " : "", id, room / mb, (int64) wanted / mb);
+}
+
+/*
+ * Note what a placement that has been made falls short of.
+ */
+static void
+note_placed(PgSweepNumaPlacementStatus *status, bool hooked,
+			const PgSweepNumaPiece *pieces, int n, Size page_size)
+{
+	if (buffers_on_node(pieces, n, -1, page_size) == 0)
+		snprintf(status->note, sizeof(status->note),
+				 "no partition has most of a page of %zu kB", page_size / 1024);
+	else if (status->effective == PGSWEEP_NUMA_PLACEMENT_PARTITION && !hooked)
+		snprintf(status->note, sizeof(status->note), "PGPROCs are not placed: %s",
+				 pgsweep_feature_missing(&pgsweep_numa_feature) ?
+				 pgsweep_feature_missing(&pgsweep_numa_feature) :
+				 "another library places processes");
+
+	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
+		warn_of_full_node(status, node,
+						  status->effective == PGSWEEP_NUMA_PLACEMENT_PARTITION ?
+						  buffers_on_node(pieces, n, node, page_size) :
+						  buffers_on_node(pieces, n, -1, page_size) / pgsweep_numa_topology.nnodes,
+						  page_size);
+}
+
+/*
+ * Interleave what core is about to create.
+ */
+static void
+interleave_new_segment(int code, Datum arg)
+{
+	if (decided.effective != PGSWEEP_NUMA_PLACEMENT_OFF)
+		decided.error = pgsweep_numa_interleave_process();
+}
+
+/*
+ * Decide on the placement, before core creates its shared memory.  In the
+ * postmaster, once.
+ */
+void
+pgsweep_numa_decide_placement(void)
+{
+	memset(&decided, 0, sizeof(decided));
+	decided.configured = pgsweep_numa_placement;
+	decided.effective = resolve_placement(&decided);
+	interleave_new_segment(0, 0);
+}
+
+/*
+ * From here on, this process allocates where it did before.
+ */
+static void
+end_interleaving(void)
+{
+	errno = pgsweep_numa_restore_process();
+	if (errno != 0)
+		ereport(WARNING,
+				(errmsg("pg_sweep could not restore the memory policy that the server was started with: %m"),
+				 errdetail("The server's processes use the default policy.")));
+
+	/* the next segment, after a crash */
+	on_shmem_exit(interleave_new_segment, 0);
+}
+
+/*
  * Place shared memory as pg_sweep.numa_placement says, and report it in
  * PgSweepNuma->placement and in the log.
  *
@@ -381,57 +514,48 @@ void
 pgsweep_numa_place(void)
 {
 	PgSweepNumaPlacementStatus *status = &PgSweepNuma->placement;
-	PgSweepNumaPlacement wish;
-	PgSweepNumaPiece *pieces;
 	Size		page_size = pgsweep_numa_shmem_page_size();
 	uint64		buffer_bytes = 0;
 	uint64		other_bytes = 0;
 	bool		hooked;
-	bool		procs;
-	int			n;
 	instr_time	start;
 	instr_time	end;
 
 	Assert(!IsUnderPostmaster);
-	memset(status, 0, sizeof(*status));
-	status->configured = pgsweep_numa_placement;
+	end_interleaving();
+	*status = decided;
 	hooked = pgsweep_numa_install_proc_placement();
 
 	INSTR_TIME_SET_CURRENT(start);
-	wish = resolve_placement(status);
-	if (wish != PGSWEEP_NUMA_PLACEMENT_OFF)
+	if (status->effective != PGSWEEP_NUMA_PLACEMENT_OFF)
 	{
 		/* where processes cannot choose a PGPROC, moving it helps none */
-		procs = hooked && wish == PGSWEEP_NUMA_PLACEMENT_PARTITION;
-		pieces = make_pieces(wish, wish == PGSWEEP_NUMA_PLACEMENT_INTERLEAVE, procs, &n);
-		status->error = keep_interleaving(page_size);
-		if (status->error == 0)
-			status->error = place_pieces(pieces, n, page_size, &buffer_bytes, &other_bytes);
-		pfree(pieces);
+		bool		procs = hooked && status->effective == PGSWEEP_NUMA_PLACEMENT_PARTITION;
+		PgSweepNumaPiece whole = whole_segment(page_size);
+		int			n;
+		PgSweepNumaPiece *pieces = make_pieces(status->effective, procs, &n);
 
+		if (status->error == 0)
+			status->error = place_pieces(whole, pieces, n, page_size);
 		if (status->error != 0)
 		{
+			status->effective = PGSWEEP_NUMA_PLACEMENT_OFF;
 			errno = status->error;
 			snprintf(status->note, sizeof(status->note), "%m");
 		}
 		else
 		{
-			status->effective = wish;
+			buffer_bytes = buffers_on_node(pieces, n, -1, page_size);
+			other_bytes = whole.size - buffer_bytes;
 			if (procs)
 				pgsweep_numa_divide_procs();
-			if (buffer_bytes == 0)
-				snprintf(status->note, sizeof(status->note),
-						 "no partition has most of a page of %zu kB", page_size / 1024);
-			else if (wish == PGSWEEP_NUMA_PLACEMENT_PARTITION && !hooked)
-				snprintf(status->note, sizeof(status->note), "PGPROCs are not placed: %s",
-						 pgsweep_feature_missing(&pgsweep_numa_feature) ?
-						 pgsweep_feature_missing(&pgsweep_numa_feature) :
-						 "another library places processes");
+			note_placed(status, hooked, pieces, n, page_size);
 		}
+		pfree(pieces);
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_SUBTRACT(end, start);
+		status->usec = INSTR_TIME_GET_MICROSEC(end);
 	}
-	INSTR_TIME_SET_CURRENT(end);
-	INSTR_TIME_SUBTRACT(end, start);
-	status->usec = wish != PGSWEEP_NUMA_PLACEMENT_OFF ? INSTR_TIME_GET_MICROSEC(end) : 0;
 
 	report_placement(status, page_size, buffer_bytes, other_bytes);
 }

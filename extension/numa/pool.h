@@ -32,6 +32,14 @@ typedef struct PgSweepNumaPart
 extern void pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool (*in_use) (void));
 
 /*
+ * Tell of an array with an element for each process, in the order of its
+ * ProcNumber.  Elements are put on the nodes of the PGPROCs.  At the same time.
+ */
+#define PGSWEEP_NUMA_MAX_SLOT_ARRAYS	2
+
+extern void pgsweep_numa_add_slots(void *start, Size element, uint32 n);
+
+/*
  * Buffers that pg_sweep_numa_residence last found on a node.  Returns when
  * that was, or 0 if never.  The caller holds PgSweep->lock.
  */

@@ -209,6 +209,7 @@ ask_libnuma(PgSweepNumaTopology *t)
 	uint32		with_memory = 0;
 	uint32		in_cpuset = 0;
 	uint32		usable = 0;
+	bool		use[PGSWEEP_NUMA_MAX_NODE_IDS] = {0};
 	bool		known;
 	int			max_node;
 
@@ -236,11 +237,7 @@ ask_libnuma(PgSweepNumaTopology *t)
 		if (numa_node_size64(id, NULL) > 0 && numa_bitmask_isbitset(allowed, id))
 		{
 			usable++;
-			if (t->nnodes < PGSWEEP_NUMA_MAX_NODES)
-			{
-				t->node_memory[t->nnodes] = numa_node_size64(id, NULL);
-				t->node_id[t->nnodes++] = id;
-			}
+			use[id] = true;
 		}
 	numa_bitmask_free(allowed);
 
@@ -250,7 +247,7 @@ ask_libnuma(PgSweepNumaTopology *t)
 				sizeof(t->note));
 		return false;
 	}
-	if (t->nnodes == 0)
+	if (usable == 0)
 	{
 		strlcpy(t->note, "no NUMA node is known to have memory that the server may use",
 				sizeof(t->note));
@@ -259,11 +256,19 @@ ask_libnuma(PgSweepNumaTopology *t)
 	if (usable < in_cpuset)
 		snprintf(t->note, sizeof(t->note),
 				 "the memory policy that the server was started with (\"bind\") allows %u of the machine's %u NUMA nodes",
-				 t->nnodes, with_memory);
-	else if (t->nnodes < with_memory)
+				 usable, with_memory);
+	else if (usable < with_memory)
 		snprintf(t->note, sizeof(t->note),
 				 "the server may use memory of %u of the machine's %u NUMA nodes",
-				 t->nnodes, with_memory);
+				 usable, with_memory);
+
+	pgsweep_numa_choose_nodes(use, t->note, sizeof(t->note));
+	for (int id = 0; id <= max_node && t->nnodes < PGSWEEP_NUMA_MAX_NODES; id++)
+		if (use[id])
+		{
+			t->node_memory[t->nnodes] = numa_node_size64(id, NULL);
+			t->node_id[t->nnodes++] = id;
+		}
 
 	for (uint32 a = 0; a < t->nnodes; a++)
 		for (uint32 b = 0; b < t->nnodes; b++)

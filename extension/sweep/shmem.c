@@ -106,6 +106,9 @@ tell_parts(void)
 		parts[i].node = PgSweepPool->parts[i].node;
 	}
 	pgsweep_numa_set_parts(parts, PgSweepPool->num_partitions, parts_in_use);
+	pgsweep_numa_add_slots(PgSweepPool->slots, sizeof(PgSweepSlotPadded), pgsweep_num_slots());
+	pgsweep_numa_add_slots((char *) PgSweepPool + PgSweepPool->part_counters_offset,
+						   PgSweepPool->part_counters_stride, pgsweep_num_slots());
 }
 
 void

@@ -13,7 +13,7 @@ plan skip_all => 'this machine has several NUMA nodes' if @nodes_here > 1;
 
 my $preload;
 my $node = sweep_node('one', conf => "shared_buffers = 16MB\npg_sweep.strategy = partitioned\n");
-$node->append_conf('postgresql.conf', "pg_sweep.numa_placement = off\npg_sweep.numa_affinity = off\npg_sweep.numa_debug_nodes = 0\n");
+$node->append_conf('postgresql.conf', "pg_sweep.numa_placement = off\npg_sweep.numa_affinity = off\npg_sweep.numa_debug_nodes = 0\npg_sweep.numa_nodes = ''\n");
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
 
@@ -159,15 +159,16 @@ SKIP:
 
 	start_with({ numa_placement => 'auto' }, SHIM_DENY => 'numa_move_pages');
 	is( query(q{
-SELECT count(*) > 4, count(DISTINCT what), count(pages), count(bytes), count(node), max(asked),
-       array_agg(DISTINCT note) FROM pg_sweep_numa_residence}),
-		't|4|0|0|0|0|{"The kernel does not tell: Operation not permitted. In a container, the capability SYS_NICE or another seccomp profile may be needed."}',
+SELECT count(*) > 4, count(DISTINCT what) > 5, count(pages), count(bytes), count(node), max(asked),
+       array_agg(DISTINCT note) FROM pg_sweep_numa_residence WHERE note IS NOT NULL OR node IS NOT NULL}),
+		't|t|0|0|0|0|{"The kernel does not tell: Operation not permitted. In a container, the capability SYS_NICE or another seccomp profile may be needed."}',
 		'EPERM from move_pages: residence answers that it is not known, and why');
 	is(query('SELECT count(residence_asked_at) FROM pg_sweep_nodes'), 0, 'EPERM from move_pages: pg_sweep_nodes does not know it, either');
 	$node->stop;
 
 	# two nodes, the second without CPUs
 	my $calls = "$PostgreSQL::Test::Utils::tmp_check/mbind.log";
+	unlink $calls;
 	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls);
 	like($log, qr/LOG:  pg_sweep placed 16384 kB of buffers and \d+ kB of other shared memory on 2 NUMA nodes \(partition, pages of 4 kB\) in \d+\.\d+ ms/,
 		'two nodes: the log says what was done');
@@ -178,6 +179,8 @@ SELECT count(*) > 4, count(DISTINCT what), count(pages), count(bytes), count(nod
 	my @mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
 	my ($end, $bytes) = (0, [ 0, 0 ]);
 	my @bad;
+	my $all = shift @mbind;
+	is("@$all[ 1 .. 4 ]", query('SELECT sum(allocated_size) FROM pg_shmem_allocations') . ' 3 3 0', 'two nodes: first, all memory is interleaved');
 	foreach my $call (sort { $a->[0] <=> $b->[0] } @mbind)
 	{
 		my ($address, $size, $mode, $mask, $flags) = @$call;
@@ -188,7 +191,8 @@ SELECT count(*) > 4, count(DISTINCT what), count(pages), count(bytes), count(nod
 	is_deeply(\@bad, [], 'two nodes: whole pages, none twice, each preferred on one node');
 	is($bytes->[0] + $bytes->[1], 16 * 1024 * 1024, 'two nodes: all blocks are on one of them');
 	cmp_ok(abs($bytes->[0] - $bytes->[1]), '<=', 64 * 8192, 'two nodes: each has half, to a page of descriptors');
-	is(scalar(grep { $_->[4] == 2 } @mbind), 4 + 2, 'two nodes: descriptors and PGPROCs, which have been touched, are moved');
+	is(scalar(grep { $_->[4] == 2 } @mbind), 4 + 4,
+		'two nodes: descriptors, and PGPROCs, fast-path locks and slots, which have been touched, are moved');
 
 	is( query(q{
 SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DISTINCT wanted_node) FROM pg_sweep_numa_residence WHERE what = 'descriptors'}),
@@ -199,14 +203,15 @@ SELECT count(*) FILTER (WHERE node IS DISTINCT FROM wanted_node) > 0, count(DIST
 	$log = start_with({ numa_placement => 'interleave' }, SHIM_NODES => 3, SHIM_LOG => $calls);
 	like($log, qr/LOG:  pg_sweep placed 16384 kB of buffers .* on 3 NUMA nodes \(interleave, /, 'interleave: the log says so');
 	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
-	is_deeply([ map { "$_->[2] $_->[3] $_->[4]" } @mbind ], [ '3 7 0', '3 7 2' ], 'interleave: all blocks, all descriptors, over all nodes');
+	is_deeply([ map { "@$_[ 1 .. 4 ]" } @mbind ], [ query('SELECT sum(allocated_size) FROM pg_shmem_allocations') . ' 3 7 0' ],
+		'interleave: all memory, over all nodes');
 	$node->stop;
 
 	# The strategy can change later, but pages stay where they are.
 	unlink $calls;
 	start_with({ numa_placement => 'auto', strategy => 'stock' }, SHIM_NODES => 2, SHIM_LOG => $calls);
 	is(query($status), 'partition|auto||t|2', 'auto under stock: placed by partition');
-	is_deeply([ grep { (split)[2] != 1 } split /\n/, slurp_file($calls) ], [], 'auto under stock: no page is interleaved');
+	is(scalar(grep { (split)[2] != 1 } split /\n/, slurp_file($calls)), 1, 'auto under stock: each piece has one node');
 	query(q{SELECT pg_sweep_set_strategy('partitioned')});
 	is(query($status), 'partition|auto||t|2', 'auto, a switch to partitioned: it fits');
 	is( query(q{
@@ -235,7 +240,7 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 		q{2|the memory policy that the server was started with ("bind") allows 2 of the machine's 4 NUMA nodes},
 		'bind: only its nodes count, with a note');
 	is(query(q{SELECT string_agg(node::text, ' ' ORDER BY node) FROM pg_sweep_nodes}), '1 3', 'bind: which are these');
-	is_deeply([ sort keys %{ { map { (split)[3] => 1 } split /\n/, slurp_file($calls) } } ], [ '2', '8' ], 'bind: no page is put elsewhere');
+	is_deeply([ sort keys %{ { map { (split)[3] => 1 } split /\n/, slurp_file($calls) } } ], [ '2', '8', 'a' ], 'bind: no page is put elsewhere');
 	$node->stop;
 	unlink $calls;
 	start_with({ numa_placement => 'interleave' }, SHIM_NODES => 4, SHIM_POLICY => '32770:a', SHIM_LOG => $calls);
@@ -248,6 +253,50 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 	is(query('SELECT nodes, nodes_note FROM pg_sweep_status'), '4|', 'numactl --interleave is a wish, no limit');
 	$node->stop;
 
+	# pg_sweep.numa_nodes
+	my $used = q{SELECT (SELECT string_agg(node::text, ' ' ORDER BY node) FROM pg_sweep_nodes) || '|' || coalesce(nodes_note, '') FROM pg_sweep_status};
+	my $cannot = 'WARNING:  pg_sweep.numa_nodes names NUMA nodes that the server cannot use: ';
+	foreach my $case (
+		[ '', {}, '0 1 2 3|', undef ],
+		[ '1-2', {}, '1 2|pg_sweep.numa_nodes leaves out 0,3', undef ],
+		[ ' 3 , 0 - 1 ', {}, '0 1 3|pg_sweep.numa_nodes leaves out 2', undef ],
+		[ '0-1,5-6', {}, '0 1|pg_sweep.numa_nodes leaves out 2-3', '5-6' ],
+		[ '8', {}, '0 1 2 3|', '8' ],
+		[ '2-3', { SHIM_POLICY => '2:7' },
+			q{2|the memory policy that the server was started with ("bind") allows 3 of the machine's 4 NUMA nodes; pg_sweep.numa_nodes leaves out 0-1}, '3' ],
+		# CPUs are on the first three, which are at distance 21
+		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:17' }, '0 1 2 3|', undef ],
+		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22' }, '0 1 2|far memory without CPUs is not used unless pg_sweep.numa_nodes names it: 3', undef ],
+		[ '0-3', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22' }, '0 1 2 3|', undef ],
+		[ '', { SHIM_SPLIT => 4, SHIM_CPUS => 4, SHIM_FAR => '3:22' }, '0 1 2 3|', undef ],
+		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22', SHIM_POLICY => '2:8' },
+			q{3|the memory policy that the server was started with ("bind") allows 1 of the machine's 4 NUMA nodes}, undef ])
+	{
+		my ($list, $machine, $expected, $warning) = @$case;
+		my $title = "numa_nodes = '$list'" . join '', map { " $_=$machine->{$_}" } sort keys %$machine;
+
+		unlink $calls;
+		$log = start_with({ numa_placement => 'partition', numa_nodes => "'$list'" }, SHIM_NODES => 4, SHIM_SPLIT => 1, %$machine, SHIM_LOG => $calls);
+		is(query($used), $expected, $title);
+		if (defined $warning) { like($log, qr/\Q$cannot$warning\E\n/, "$title: a warning"); }
+		else { unlike($log, qr/\Q$cannot\E/, "$title: no warning"); }
+		my $mask = 0;
+		$mask |= 1 << $_ foreach split / /, $expected =~ s/\|.*//r;
+		my @elsewhere = grep { hex((split)[3]) & ~$mask } split /\n/, -e $calls ? slurp_file($calls) : '';
+		is_deeply(\@elsewhere, [], "$title: no memory is put elsewhere");
+		$node->stop;
+	}
+	$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_nodes', q{''});
+	$node->start;
+	foreach my $case ([ 'x', 'list of node numbers' ], [ '0,', 'list of node numbers' ], [ '1-', 'list of node numbers' ], [ '-1', 'list of node numbers' ],
+		[ '3-1', 'A range ends before' ], [ '0 1', 'separated by commas' ], [ '0-1-2', 'separated by commas' ], [ '1024', 'less than 1024' ],
+		[ '99999999999999999999', 'less than 1024' ])
+	{
+		my ($ret, $stdout, $stderr) = $node->psql('postgres', "ALTER SYSTEM SET pg_sweep.numa_nodes = '$case->[0]'");
+		like($stderr, qr/ERROR:  invalid value for parameter "pg_sweep.numa_nodes".*\n.*DETAIL: .*$case->[1]/, "numa_nodes = '$case->[0]': an error");
+	}
+	$node->stop;
+
 	# a refusal at the third call
 	unlink $calls;
 	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_DENY => 'mbind:3');
@@ -256,10 +305,18 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 	is(query($status), 'off|partition|Operation not permitted|t|2', 'refused: pg_sweep_status');
 	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
 	is_deeply([ map { "$_->[2] $_->[5]" } @mbind ],
-		[ '1 works', '1 works', '1 fails', '0 works', '0 works' ],
+		[ '3 works', '1 works', '1 fails', '0 works' ],
 		'refused: the completed calls are reverted');
-	is_deeply([ map { "$_->[0] $_->[1]" } @mbind[ 3, 4 ] ], [ map { "$_->[0] $_->[1]" } @mbind[ 0, 1 ] ], 'refused: all of it');
+	is("$mbind[3][0] $mbind[3][1]", "$mbind[0][0] $mbind[0][1]", 'refused: all of it');
 	is(query('SELECT count(*) FROM pg_sweep_numa_residence WHERE wanted_node IS NOT NULL'), 0, 'refused: no page is wanted anywhere');
+	$node->stop;
+
+	# a refusal of the first call
+	unlink $calls;
+	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_DENY => 'set_mempolicy');
+	like($log, qr/WARNING:  pg_sweep could not place shared memory on NUMA nodes: Operation not permitted\n/, 'refused at once: a warning');
+	is(query($status), 'off|partition|Operation not permitted|t|2', 'refused at once: pg_sweep_status');
+	ok(!-e $calls, 'refused at once: nothing is placed');
 	$node->stop;
 
 	# processes that cannot be bound

@@ -109,10 +109,10 @@ start_with({ numa_placement => 'partition', numa_local_memory => 'on' },
 my @running = split /\n/, query(q{SELECT pid || ' ' || backend_type FROM pg_stat_activity ORDER BY 1});
 # Shared memory that pg_sweep does not place keeps the policy that the process loses.
 my ($address, $size, $how) = (slurp_file($mbind) =~ /\A(\d+) (\d+) (.*)$/m);
-is($how, '3 3 0 works', 'local_memory: first, memory gets the policy that the server was started with');
+is($how, '3 3 0 works', 'local_memory: first, memory is interleaved');
 is($size, query(q{SELECT sum(allocated_size) FROM pg_shmem_allocations}), 'local_memory: all shared memory does');
 my %calls;
-$calls{$_}++ foreach split /\n/, slurp_file($set);
+$calls{$_}++ foreach map { join ' ', (split)[ 0, 1 ] } split /\n/, slurp_file($set);
 cmp_ok(scalar @running, '>=', 1 + 4 + 4, 'local_memory: there are ' . @running . ' processes');
 foreach my $process (@running)
 {
@@ -121,20 +121,60 @@ foreach my $process (@running)
 }
 $node->stop;
 
-foreach my $case (
-	[ 'a policy that binds stays', { numa_placement => 'partition' }, '2:3' ],
-	[ 'the default policy stays', { numa_placement => 'partition' }, '0:0' ],
-	[ 'interleaving stays while shared buffers have no policy of their own', { numa_placement => 'off' }, '3:3' ])
+# The postmaster's own policy, which its children inherit: interleaved while shared
+# memory is made, and no longer.  By the mode and nodes of each call.
+sub policies
 {
-	my ($title, $settings, $policy) = @$case;
-	unlink $set, $mbind;
-	start_with($settings, SHIM_NODES => 2, SHIM_POLICY => $policy, SHIM_LOG => $mbind, SHIM_SET_LOG => $set);
-	query('SELECT 1');
-	$node->stop;
-	unlike(-e $mbind ? slurp_file($mbind) : '', qr/^\d+ \d+ [023] /m, "local_memory: $title, and memory gets no other");
-	# libnuma tries out another mode when it is loaded
-	unlike(-e $set ? slurp_file($set) : '', qr/ 4$/m, "local_memory: $title");
+	my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my $calls = join ', ', map { join ' ', (split)[ 1 .. 3 ] } grep { /^$pid / } split /\n/, -e $set ? slurp_file($set) : '';
+	# libnuma tries out mode 5 when it is loaded, and restores what was there
+	return $calls =~ s/^(?:5 1 \w+, \w+ \w+ \w+(?:, |$))+//r;
 }
+
+my $restore = 0;
+# The number of the call that restores the policy, counted as the shim does: from the
+# first one of libnuma in this program
+sub calls_before_restoring
+{
+	my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my @calls = grep { /^$pid / } split /\n/, slurp_file($set);
+	my ($first) = (grep { $calls[$_] =~ / 5 1 / } 0 .. $#calls)[-1] // 0;
+	my ($last) = (grep { $calls[$_] =~ / 2 3 works/ } 0 .. $#calls)[-1];
+	return $last - $first + 1;
+}
+
+foreach my $case (
+	[ 'a policy that binds', { numa_placement => 'partition' }, '2:3', '3 3 works, 2 3 works' ],
+	[ 'the default policy', { numa_placement => 'partition' }, '0:0', '3 3 works, 0 0 works' ],
+	[ 'a policy that binds, interleaved', { numa_placement => 'interleave' }, '2:a', '3 a works, 2 a works' ],
+	[ 'interleaving while shared buffers have no policy of their own', { numa_placement => 'off' }, '3:3', '' ])
+{
+	my ($title, $settings, $policy, $expected) = @$case;
+	unlink $set, $mbind;
+	start_with($settings, SHIM_NODES => $policy =~ /a/ ? 4 : 2, SHIM_POLICY => $policy, SHIM_LOG => $mbind, SHIM_SET_LOG => $set);
+	query('SELECT 1');
+	$restore = calls_before_restoring() if $policy eq '2:3';
+	is(policies(), $expected, "the postmaster's own policy: $title");
+	if ($policy eq '2:3')
+	{
+		my $offset = -s $node->logfile;
+		kill 'KILL', pids_of('walwriter');
+		$node->wait_for_log(qr/pg_sweep placed \d+ kB/, $offset);
+		wait_until_back($node) or die 'the server does not come back';
+		is(policies(), "$expected, $expected", "the postmaster's own policy: $title, after a crash");
+	}
+	$node->stop;
+	unlike(-e $set ? slurp_file($set) : '', qr/ 4 /, "local_memory: $title stays");
+}
+
+# A policy that cannot be restored
+unlink $set;
+start_with({ numa_placement => 'partition' },
+	SHIM_NODES => 2, SHIM_POLICY => '2:3', SHIM_LOG => $mbind, SHIM_SET_LOG => $set, SHIM_DENY => 'set_mempolicy:' . $restore);
+like(slurp_file($node->logfile), qr/WARNING:  pg_sweep could not restore the memory policy that the server was started with: Operation not permitted/,
+	'restoring fails: a warning');
+like(policies(), qr/3 3 works, 2 3 fails, 0 0 works/, "restoring fails: then it is the default");
+$node->stop;
 $node->adjust_conf('postgresql.conf', 'pg_sweep.numa_local_memory', 'off');
 
 # ---- PGPROCs ----

@@ -120,6 +120,17 @@ is( query(
 	$nodes,
 	'partition: pg_sweep_nodes remembers the residence of about all buffers');
 
+check_all_parts($server, 'partition', 0 .. $nodes - 1);
+note(query(q{EXPLAIN (ANALYZE, COSTS OFF, BUFFERS OFF) SELECT * FROM pg_sweep_numa_residence}));
+
+# The postmaster interleaved only while it made shared memory
+foreach my $process ([ 'postmaster', (slurp_file($server->data_dir . '/postmaster.pid') =~ /^(\d+)/)[0] ],
+	[ 'walwriter', query(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'}) ])
+{
+	my ($name, $pid) = @$process;
+	like(slurp_file("/proc/$pid/numa_maps"), qr/^\S+ default heap/m, "the $name has the default policy for its own memory");
+}
+
 # The same by numa_maps, which shows one range per policy
 {
 	my ($session, $pid) = reader();
@@ -259,14 +270,14 @@ SKIP:
 	like($maps, qr/^\S+ local heap/m, 'local_memory: under numactl --interleave, the heap of a backend is local');
 }
 
-# Core has not touched these 32 MB, which pg_sweep does not place.  The view reads all
+# Core has not touched these 32 MB, which have no node of their own.  The view reads all
 # pages of shared memory, and so is the first to use these.
 my %rest = map { split /\|/ } split /\n/, $sessions[0]->query_safe(q{
 SELECT numa_node, size FROM pg_shmem_allocations_numa WHERE name = 'commit_timestamp' AND size > 0});
 my ($least, $most) = (sort { $a <=> $b } values %rest)[ 0, -1 ];
 note(explain \%rest);
 ok(keys %rest == $nodes && $least >= $most / 2,
-	"local_memory: shared memory that pg_sweep does not place stays interleaved over $nodes nodes");
+	"local_memory: shared memory that has no node is interleaved over $nodes nodes");
 $_->quit foreach @sessions;
 
 $server->adjust_conf('postgresql.conf', 'pg_sweep.numa_affinity', 'current');
@@ -288,6 +299,7 @@ wait_until_back($server) or die 'the server does not come back';
 fill();
 my ($pages, $right) = split /\|/, residence('blocks');
 is($right, $pages, "after a crash: all $pages pages of blocks are on their node");
+check_all_parts($server, 'after a crash', 0 .. $nodes - 1);
 
 $server->stop;
 done_testing();

@@ -8,13 +8,16 @@
  * SHIM_SPLIT=K		the same, but the CPUs are on the first K nodes in turn
  * SHIM_LISTS=A;B;..	the same, but these lists have the CPUs of each node
  * SHIM_MEMORY=M;N;..	megabytes of memory of each node (1024)
+ * SHIM_FAR=N:D	node N is at distance D of the others, which are at 21
  * SHIM_CPUS=N		the process may use N CPUs, and runs on the first
  * SHIM_RUNS_ON=FILE	it runs on the CPU, and the node, whose numbers are in there
  * SHIM_SYSFS=FOLDER	what the kernel says of CPUs is there
  * SHIM_POLICY=MODE:MASK	the memory policy that the server was started with
- * SHIM_DENY=CALL	that call fails with EPERM; mbind:K only the K-th time
+ * SHIM_DENY=CALL	that call fails with EPERM; mbind:K and set_mempolicy:K only
+ *			the K-th time in a process
  * SHIM_LOG=FILE	log each mbind(), which then succeeds and does nothing
- * SHIM_SET_LOG=FILE	the same for set_mempolicy()
+ * SHIM_SET_LOG=FILE	the same for set_mempolicy(), which does nothing with
+ *			SHIM_NODES, either
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -74,15 +77,26 @@ get_mempolicy(int *mode, unsigned long *nodes, unsigned long max, void *address,
 long
 set_mempolicy(int mode, const unsigned long *nodes, unsigned long max)
 {
+	static int	count = 0;
 	const char *name = getenv("SHIM_SET_LOG");
+	int			fails = denied("set_mempolicy", ++count);
 
-	if (name == NULL)
+	if (name == NULL && getenv("SHIM_NODES") == NULL && !fails)
 		return ((long (*) (int, const unsigned long *, unsigned long))
 				dlsym(RTLD_NEXT, "set_mempolicy")) (mode, nodes, max);
-	FILE	   *log = fopen(name, "a");
+	if (name != NULL)
+	{
+		FILE	   *log = fopen(name, "a");
 
-	fprintf(log, "%d %d\n", (int) getpid(), mode);
-	fclose(log);
+		fprintf(log, "%d %d %lx %s\n", (int) getpid(), mode, nodes ? nodes[0] : 0,
+				fails ? "fails" : "works");
+		fclose(log);
+	}
+	if (fails)
+	{
+		errno = EPERM;
+		return -1;
+	}
 	return 0;
 }
 
@@ -248,8 +262,13 @@ numa_get_mems_allowed(void)
 int
 numa_distance(int a, int b)
 {
+	int			node;
+	int			far;
+
 	/* the firmware says nothing */
-	return 0;
+	if (getenv("SHIM_FAR") == NULL || sscanf(getenv("SHIM_FAR"), "%d:%d", &node, &far) != 2)
+		return 0;
+	return a == b ? 10 : a == node || b == node ? far : 21;
 }
 
 /*
