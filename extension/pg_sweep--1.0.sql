@@ -396,7 +396,7 @@ AS 'MODULE_PATHNAME', 'pg_sweep_get_numa_residence'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION pg_sweep_get_numa_residence() IS
-'ask the kernel where the pages of shared memory are, or a sample: 16384 of blocks and of descriptors, 1024 of each other part';
+'ask the kernel where the pages of shared memory are, or a sample: 16384 of blocks, descriptors and other, 1024 of each other part';
 
 CREATE VIEW pg_sweep_numa_residence AS
     SELECT * FROM pg_sweep_get_numa_residence();

@@ -139,6 +139,9 @@ typedef struct PgSweepNumaPiece
 #define PGSWEEP_NUMA_PIECE_BLOCKS	"blocks"	/* PgSweepNumaPiece.what of
 												 * the buffers themselves */
 
+#define PGSWEEP_NUMA_PIECE_OTHER	"other" /* of what is too small to have a
+											 * name */
+
 /* placement.c */
 extern void pgsweep_numa_decide_placement(void);
 extern void pgsweep_numa_place(void);

@@ -23,7 +23,6 @@
  * buffers, the table of buffers is larger, and a dozen of eighty parts.
  */
 #define MIN_NAMED		(512 * 1024)
-#define OTHER			"other"
 
 typedef struct NamedStart
 {
@@ -72,7 +71,7 @@ named_starts(FunctionCallInfo fcinfo, int *n, int64 *size, int64 *anchor)
 	(void) FunctionCallInvoke(call);
 
 	starts = palloc((tuplestore_tuple_count(rsinfo.setResult) + 1) * sizeof(NamedStart));
-	starts[0] = (NamedStart) {0, OTHER};
+	starts[0] = (NamedStart) {0, PGSWEEP_NUMA_PIECE_OTHER};
 	*n = 1;
 	*size = 0;
 	*anchor = 0;
@@ -85,7 +84,7 @@ named_starts(FunctionCallInfo fcinfo, int *n, int64 *size, int64 *anchor)
 		if (slot->tts_isnull[1])	/* the sum of what has no name */
 			continue;
 		next->offset = DatumGetInt64(slot->tts_values[1]);
-		next->name = OTHER;
+		next->name = PGSWEEP_NUMA_PIECE_OTHER;
 		if (slot->tts_isnull[0])	/* what is not allocated */
 			*size = next->offset + DatumGetInt64(slot->tts_values[2]);
 		else
@@ -105,7 +104,7 @@ add_rest(PgSweepNumaPiece *pieces, int *n, const char *name, char *start, char *
 {
 	if (start < end)
 		pieces[(*n)++] = (PgSweepNumaPiece) {
-			.what = end - start >= MIN_NAMED ? name : OTHER,
+			.what = end - start >= MIN_NAMED ? name : PGSWEEP_NUMA_PIECE_OTHER,
 			.owner = -1,
 			.node = PGSWEEP_NUMA_NODE_INTERLEAVED,	/* or of none */
 			.start = start,

@@ -24,8 +24,8 @@ PG_FUNCTION_INFO_V1(pg_sweep_get_numa_residence);
 /*
  * Pages of each kind to ask about, at most.  With 64 partitions that is 256
  * pages each, a standard error of 3 % of the partition.  It takes 32 ms of
- * CPU.  What is not divided by partitions needs fewer: a sixteenth gives the
- * share of one of four nodes to 1.4 points.
+ * CPU.  A named part needs fewer: a sixteenth gives the share of one of four
+ * nodes to 1.4 points.  What has no name is small.
  */
 #define MAX_SAMPLE		16384
 #define MAX_SAMPLE_REST	1024
@@ -172,7 +172,7 @@ sample_stride(const PgSweepNumaPiece *pieces, int n, const char *what, Size page
 		{
 			uint64		npages;
 
-			if (pieces[i].owner >= 0)
+			if (pieces[i].owner >= 0 || strcmp(what, PGSWEEP_NUMA_PIECE_OTHER) == 0)
 				sample = MAX_SAMPLE;
 
 			(void) pgsweep_numa_whole_pages(&pieces[i], page_size, &npages);
