@@ -8,8 +8,8 @@ from pathlib import Path
 from bench.lib import paths, report
 from bench.lib.paths import BenchError
 
-from .py import (binary, build, calibrate, lwlock, machine, predict, tables,
-                 validate, victims)
+from .py import (balance, binary, build, calibrate, lwlock, machine, predict,
+                 tables, validate, victims)
 
 WORK = paths.BENCH / "sim"
 PROGRAM = "sim/run"
@@ -18,6 +18,13 @@ PROGRAM = "sim/run"
 def simulator(args):
     return binary.Simulator(args.program or build.build(), args.fresh,
                             args.jobs)
+
+
+def run_balance(args):
+    found = balance.balance(simulator(args), args.quick)
+    report.say("\n".join(balance.table(found)))
+    if not args.quick:
+        report.write_file(WORK / "balance.json", tables.to_json(found, "},{"))
 
 
 def run_build(args):
@@ -151,6 +158,12 @@ def options():
                          " build/bench/sim/predictions.json is written")
     it.add_argument("--quick", action="store_true",
                     help="two numbers of backends per machine")
+    add_run_options(it)
+    it = commands.add_parser("balance", help="what each partition serves,"
+                                             " against one clock")
+    it.add_argument("--quick", action="store_true",
+                    help="one machine only, and build/bench/sim/balance.json"
+                         " is not written")
     add_run_options(it)
     it = commands.add_parser("lwlock", help=lwlock.__doc__.split("\n\n")[0])
     lwlock.add_options(it)

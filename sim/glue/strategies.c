@@ -97,7 +97,7 @@ bgwriter(void *arg)
 	}
 }
 
-/* Of the whole run; a balancer needs some of them */
+/* Of the whole run; scans need some of them */
 int64_t
 sim_bgwriter_cycles(void)
 {

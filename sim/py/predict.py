@@ -37,11 +37,6 @@ WARM_LEASES, MEASURED_LEASES = 2.5, 1
 LEAST_WARMUP, LEAST_ALLOCATIONS = 8192, 20000
 LEAST_EACH = 50                 # allocations of a backend, measured
 TRIES = 4                       # with twice the warm-up each
-# The background writer plans which processes a partition serves. It has runs of
-# its own, because the others are over before its first cycle.
-PLAN_MS = 1
-PLAN_CYCLES = 4                 # warm-up, if a cycle took no time; with a
-LEAST_CYCLES = 1                # thousand backends, it takes more
 JITTER_PERCENT = 10             # of the work between
 
 # What a band is made of: latencies in per cent, placement, seed
@@ -120,18 +115,6 @@ def run(simulator, config):
                      f" warm-up of {config['warmup'] // 2} allocations")
 
 
-def planned(simulator, here, strategy, backends, rate):
-    """The rate when the background writer has planned."""
-    point = config(here, strategy, backends)
-    enough = round(rate * 1e-3 * PLAN_MS * PLAN_CYCLES)
-    answer = run(simulator, {**point, "bgwriter_ms": PLAN_MS,
-                             "warmup": max(point["warmup"], enough)})
-    if answer.results.get("bgwriter_cycles", 0) < LEAST_CYCLES:
-        raise BenchError(f"{here.name}: the background writer had no"
-                         " cycle")
-    return figures(answer)["allocations_per_s"]
-
-
 def figures(answer):
     return {"allocations_per_s": answer["allocations_per_s"],
             "ns_per_allocation": answer["ps_per_allocation"] / 1000,
@@ -185,13 +168,9 @@ def predict_one(simulator, here, whole):
         report.progress(f"{here.name}, {strategy.name}:"
                         f" {one['allocations_per_s'] / 1e6:,.1f} M/s with"
                         f" {cores} backends")
-    last = strategies(here.nodes())[-1]
-    rate = found[-1]["allocations_per_s"]
     return {"machine": here.name, "title": here.title, "notes": here.notes,
             "cores": cores,
-            "nodes": here.nodes(), "whole": whole, "strategies": found,
-            "planned": (planned(simulator, here, last, cores, rate) / rate
-                        if whole else None)}
+            "nodes": here.nodes(), "whole": whole, "strategies": found}
 
 
 def predict(simulator, machines):
