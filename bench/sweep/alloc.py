@@ -25,8 +25,6 @@ COUNTED_WHERE = f"counted: {COUNTED} allocations, usage 0, 1 process"
 MOST_ATOMICS = 1 / 64   # per allocation, of "partitioned"
 
 WARM_MS = 20            # of allocation before each sample, not measured
-PLAN_MS = 1200          # the same where the background writer must make a new
-                        # plan for the nodes: six of its cycles
 START_MS = 30           # until the common start: time to reach every session
 LATE_SHARE = 0.05       # a later start than this share of a sample spoils it
 LATE_SHARE_LOOSE = 0.5  # --quick, or more processes than CPUs
@@ -124,8 +122,7 @@ class Bench(runner.Bench):
         sides.activate(side, admin)
         self.verify(side, [admin, *workers])
         admin.rows(f"SELECT measure_sweep_preset({usage})")
-        self.allocate(workers, usage,
-                      WARM_MS if side.nodes is None else PLAN_MS)
+        self.allocate(workers, usage, WARM_MS)
         for _ in range(TRIES):
             before = sides.counters(side, admin)
             local_before = sides.local_allocations(side, admin)
