@@ -92,7 +92,7 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 /*
  * Tickets that one lease may have: an eighth of a lap less an epoch.  So a
  * partition that is found not ahead is at most a quarter ahead after it: an
- * eighth, what is not published, and the lease (laps.h).
+ * eighth, an epoch that is not published, and the lease (laps.h).
  */
 static inline uint32
 pgsweep_longest_lease(const PgSweepPartition *part)

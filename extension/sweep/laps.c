@@ -2,7 +2,7 @@
  *
  * extension/sweep/laps.c
  *	  The background writer's part in the balance of partitions: counting what
- *	  each has served, switching pg_sweep.balance, and a look at all hands.
+ *	  each has served, beginning to count laps, and a look at all hands.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,15 +18,36 @@ static uint32 recent_allocations[PGSWEEP_MAX_PARTITIONS];
  * partition that was behind without balance would serve all for laps.
  */
 static void
-set_balanced(bool balanced)
+begin_laps(bool balanced)
 {
 	PgSweepLaps *laps = &PgSweepPool->laps;
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+	{
 		laps->base[i] = pgsweep_hand_read(&PgSweepPool->parts[i]);
-	PgSweepPool->balanced = balanced;
-	pg_atomic_write_u64(&laps->ahead, 0);
+		pgsweep_laps_publish(laps, i, &PgSweepPool->parts[i]);
+	}
 	pg_atomic_write_u64(&laps->slowest, 0);
+	pg_atomic_write_u64(&laps->ahead, 0);
+	PgSweepPool->balanced = balanced;
+}
+
+/* How far apart the hands are, in laps */
+static double
+spread_of_hands(void)
+{
+	double		least = DBL_MAX;
+	double		most = 0;
+
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+	{
+		PgSweepPartition *part = &PgSweepPool->parts[i];
+		double		done = pgsweep_laps_done(&PgSweepPool->laps, i, part, pgsweep_hand_read(part));
+
+		least = Min(least, done);
+		most = Max(most, done);
+	}
+	return most - least;
 }
 
 /*
@@ -62,10 +83,11 @@ pgsweep_laps_cycle(void)
 	memcpy(last, totals, sizeof(last));
 	first = false;
 
-	if (PgSweepPool->balanced != pgsweep_balance)
-		set_balanced(pgsweep_balance);
+	if (PgSweepPool->balanced != pgsweep_balance ||
+		(PgSweepPool->balanced && spread_of_hands() > PGSWEEP_LAPS_LOST))
+		begin_laps(pgsweep_balance);
 
-	/* mend what others may have stored late, when the above was done already */
+	/* mend what a process may have stored late, by the laps of before */
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		pgsweep_laps_publish(laps, i, &PgSweepPool->parts[i]);
 	if (PgSweepPool->balanced)

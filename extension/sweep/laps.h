@@ -37,20 +37,29 @@
 #define PGSWEEP_MAX_PARTITIONS	64
 
 /*
- * How much further than the slowest a hand may go, in laps.  Positions are
- * known to a sixteenth, and a lease has at most as much: so the hands are at most
- * a quarter apart, as test_sweep_laps proves.  Less would hit partitions that are equally
- * busy: allocations come in bursts.  With a sixteenth, 15 % of an even load
- * went to other nodes (128 MB, four nodes, 8000 allocations per second).
+ * How much further than the slowest a hand may go, in laps.  With what is not
+ * published yet and a lease (hand.h), hands are at most a quarter apart.  Each
+ * process that chooses a partition at the same moment can add a lease.  Less
+ * would hit partitions that are equally busy: allocations come in bursts.  With
+ * a sixteenth, 15 % of an even load went to other nodes (128 MB, four nodes,
+ * 8000 allocations per second).
  */
 #define PGSWEEP_LAPS_AHEAD		0.125
 
 /*
  * How much further than the slowest a partition may be to serve the processes
  * of another node.  Less than the above: otherwise its own processes would
- * have to go to other nodes for them.
+ * have to go to other nodes for them.  Not 0: several should share the load.
  */
 #define PGSWEEP_LAPS_BEHIND		(PGSWEEP_LAPS_AHEAD / 2)
+
+/*
+ * Hands that are further apart, in laps, cannot be mended by balance in
+ * reasonable time: the slowest would serve all requests until then.  Laps are
+ * counted anew.  It comes so far if all buffers of some partitions are pinned:
+ * requests go on to others, ahead or not.  Twice what balance itself allows.
+ */
+#define PGSWEEP_LAPS_LOST		0.5
 
 /*
  * The partitions in the order in which one home's processes try them: home,
@@ -73,10 +82,11 @@ typedef struct PgSweepLaps
 	 * some partition is.
 	 */
 	pg_atomic_uint64 behind;
+	char		pad2[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
 
-	/* Where the slowest was, or has been before: in laps, a double's bits */
+	/* Where the slowest is, or was before: in laps, a double's bits */
 	pg_atomic_uint64 slowest;
-	char		pad2[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64)];
+	char		pad3[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
 
 	/*
 	 * Published positions, in laps, as doubles' bits.  Not read from the
@@ -96,16 +106,9 @@ static inline double
 pgsweep_laps_done(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
 				  uint64 ticket)
 {
-	return ticket > laps->base[i] ?
-		(double) (ticket - laps->base[i]) / part->num_buffers : 0;
-}
+	uint64		base = *(const volatile uint64 *) &laps->base[i];	/* once */
 
-/* The same at the beginning of an epoch */
-static inline double
-pgsweep_laps_at(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
-				uint64 epoch)
-{
-	return pgsweep_laps_done(laps, i, part, epoch << part->epoch_shift);
+	return ticket > base ? (double) (ticket - base) / part->num_buffers : 0;
 }
 
 /* Store what has changed only: others have the line in their caches */
@@ -142,7 +145,8 @@ static inline void
 pgsweep_laps_publish(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
 {
 	pgsweep_laps_write(&laps->done[i],
-					   pgsweep_laps_at(laps, i, part, pgsweep_read_u64(&part->epoch)));
+					   pgsweep_laps_done(laps, i, part,
+										 pgsweep_read_u64(&part->epoch) << part->epoch_shift));
 }
 
 /*
@@ -175,17 +179,16 @@ pgsweep_laps_look(PgSweepLaps *laps, uint32 n)
 }
 
 /*
- * Partition i has published a new epoch, and had "before": can that change the
- * words?  It can if i is now ahead.  While some are ahead, it also can if i was
- * the slowest, or is behind no longer.  As the slowest only goes on, a value
- * of before makes for a look too many, never too few.
+ * Partition i has published a new epoch: can that change the words?  It can if
+ * i is now ahead.  While some are ahead, it also can if i is behind no longer:
+ * the slowest is one of those that were behind.  The slowest only goes on, so a
+ * position that it had before makes for a look too many, never too few.
  *
  * So an even load needs some eight looks per lap, not 16 per partition.  A look
  * reads eight lines with 64 partitions, which all of them write.
  */
 static inline bool
-pgsweep_laps_changing(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
-					  uint64 before)
+pgsweep_laps_changing(const PgSweepLaps *laps, uint32 i)
 {
 	double		lap = pgsweep_laps_read(&laps->done[i]);
 	uint64		ahead = pgsweep_read_u64(&laps->ahead);
@@ -193,10 +196,8 @@ pgsweep_laps_changing(const PgSweepLaps *laps, uint32 i, const PgSweepPartition 
 
 	if ((ahead >> i & 1) == 0 && lap > slowest + PGSWEEP_LAPS_AHEAD)
 		return true;
-	if (ahead == 0)
-		return false;
-	return pgsweep_laps_at(laps, i, part, before) <= slowest ||
-		((pgsweep_read_u64(&laps->behind) >> i & 1) && lap > slowest + PGSWEEP_LAPS_BEHIND);
+	return ahead != 0 && (pgsweep_read_u64(&laps->behind) >> i & 1) != 0 &&
+		lap > slowest + PGSWEEP_LAPS_BEHIND;
 }
 
 /*

@@ -139,8 +139,8 @@ pgsweep_lease_take(PgSweepLease *lease, PgSweepPartition *part,
 	 * the harmless race of the header comment, reached in another way.  It
 	 * takes a stop of most of a lap between two instructions, and then a
 	 * holder that returns from a longer one before any other backend takes a
-	 * lease.  A compare-and-swap would rule it out, at 8 atomic operations
-	 * per lap, but the race between check and use would remain.
+	 * lease.  A compare-and-swap would rule it out, at some 20 atomic
+	 * operations per lap, but the race between check and use would remain.
 	 */
 	if (unlikely(pgsweep_read_u64(&part->epoch) < epoch))
 		pg_atomic_write_u64(&part->epoch, epoch);

@@ -77,7 +77,7 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 		uint32		i = part - PgSweepPool->parts;
 
 		pgsweep_laps_publish(laps, i, part);
-		if (pgsweep_laps_changing(laps, i, part, epoch))
+		if (pgsweep_laps_changing(laps, i))
 			pgsweep_laps_look(laps, PgSweepPool->num_partitions);
 	}
 }

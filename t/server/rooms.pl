@@ -32,9 +32,9 @@ command_fails_like([ "$top/tools/rooms", $copy ],
 	qr{pins/pins\.c includes ring/ring\.h, which the table does not allow},
 	'an include that the table does not have is found');
 
-append_to_file("$copy/sweep/plan.c", qq{#include "numa/numa.h"\n});
+append_to_file("$copy/sweep/laps.c", qq{#include "numa/numa.h"\n});
 command_fails_like([ "$top/tools/rooms", $copy ],
-	qr{sweep/plan\.c includes numa/numa\.h, which}, 'and so is a private header of another room');
+	qr{sweep/laps\.c includes numa/numa\.h, which}, 'and so is a private header of another room');
 
 # A circle is one even if the table allows each of its edges.
 my $readme = slurp_file("$copy/README.md");

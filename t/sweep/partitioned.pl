@@ -191,7 +191,7 @@ check_laps('500k each');
 #
 load(900, 100);
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = off');
-bgwriter_cycle($node);
+bgwriter_cycle($node) for 1 .. 2;	# the first may be one of before
 $session->query_safe('SELECT measure_sweep_exact(1000, 0)');	# uses up former leases
 sql('SELECT pg_sweep_reset_stats()');
 load(900, 50) for 1 .. 2;
@@ -205,7 +205,7 @@ cmp_ok(sql('SELECT max(laps) - min(laps) FROM pg_sweep_partitions'),
 
 # The one that was idle must not serve all until it has caught up
 $node->append_conf('postgresql.conf', 'pg_sweep.balance = on');
-bgwriter_cycle($node);
+bgwriter_cycle($node) for 1 .. 2;
 sql('SELECT pg_sweep_reset_stats()');
 load(500, 500);
 cmp_ok(redirected(), '<', 2, 'pg_sweep.balance = on: it begins where hands are: ' . redirected() . ' % elsewhere');

@@ -59,7 +59,7 @@ sub read_all
 }
 
 my %hits;
-# With plans of the background writer, and without
+# With cycles of the background writer, and without
 for my $delay ('200ms', '10s')
 {
 	for my $strategy (strategies($node))

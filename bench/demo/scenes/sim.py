@@ -38,7 +38,7 @@ def play(stage):
     stage.explain("""sim runs the strategies' own source files on a simulated
         machine and counts the cost of each cache line that moves between cores. Here 64
         backends on 64 cores do nothing but allocate buffers, which is the worst case.
-        The run is too short for the balancer. docs/scaling.md has other loads and
+        The run is short. docs/scaling.md has other loads and
         machines, and the errors against published measurements.""")
     stage.run(program, "check", MACHINE)
     rows = []

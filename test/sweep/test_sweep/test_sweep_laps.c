@@ -31,7 +31,7 @@ PG_FUNCTION_INFO_V1(test_sweep_laps);
 PG_FUNCTION_INFO_V1(test_sweep_laps_codes);
 
 #define MAX_BACKENDS_HERE	256
-#define MIN_PARTITION		512
+#define MIN_PARTITION		128
 #define MAX_PARTITION		4096
 #define WARM_LAPS			2
 #define MEASURED_LAPS		12
@@ -49,8 +49,7 @@ typedef struct LapsCode
 {
 	const char *name;
 	void		(*publish) (PgSweepLaps *laps, uint32 i, const PgSweepPartition *part);
-	bool		(*changing) (const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
-							 uint64 before);
+	bool		(*changing) (const PgSweepLaps *laps, uint32 i);
 	void		(*look) (PgSweepLaps *laps, uint32 n);
 	uint32		(*serving) (const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n);
 } LapsCode;
@@ -59,28 +58,25 @@ typedef struct LapsCode
 
 /* Never looks: each home serves its own */
 static bool
-changing_never(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
-			   uint64 before)
+changing_never(const PgSweepLaps *laps, uint32 i)
 {
 	return false;
 }
 
-/* Looks only if it is ahead: others stay ahead for ever */
+/* Looks while none is ahead: then some are for ever */
 static bool
-changing_ahead(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
-			   uint64 before)
+changing_ahead(const PgSweepLaps *laps, uint32 i)
 {
 	return pgsweep_read_u64(&laps->ahead) == 0 &&
-		pgsweep_laps_changing(laps, i, part, before);
+		pgsweep_laps_changing(laps, i);
 }
 
 /* Looks only while some are ahead: none ever is */
 static bool
-changing_slowest(const PgSweepLaps *laps, uint32 i, const PgSweepPartition *part,
-				 uint64 before)
+changing_slowest(const PgSweepLaps *laps, uint32 i)
 {
 	return pgsweep_read_u64(&laps->ahead) != 0 &&
-		pgsweep_laps_changing(laps, i, part, before);
+		pgsweep_laps_changing(laps, i);
 }
 
 /* Positions are not compared from a common base */
@@ -90,7 +86,8 @@ publish_without_base(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
 	static const PgSweepLaps no_base;
 
 	pgsweep_laps_write(&laps->done[i],
-					   pgsweep_laps_at(&no_base, i, part, pgsweep_read_u64(&part->epoch)));
+					   pgsweep_laps_done(&no_base, i, part,
+										 pgsweep_read_u64(&part->epoch) << part->epoch_shift));
 }
 
 /* Compares ways without regard to sizes */
@@ -149,14 +146,23 @@ serving_slowest(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
 	return order->part[0];
 }
 
+/* Looks at each epoch */
+static bool
+changing_always(const PgSweepLaps *laps, uint32 i)
+{
+	return true;
+}
+
 static const LapsCode laps_codes[] = {
 	{"pg_sweep", pgsweep_laps_publish, pgsweep_laps_changing,
 	pgsweep_laps_look, pgsweep_laps_serving},
 	{"never looks", pgsweep_laps_publish, changing_never,
 	pgsweep_laps_look, pgsweep_laps_serving},
-	{"ignores that it was the slowest", pgsweep_laps_publish, changing_ahead,
+	{"looks always", pgsweep_laps_publish, changing_always,
 	pgsweep_laps_look, pgsweep_laps_serving},
-	{"ignores that it is ahead", pgsweep_laps_publish, changing_slowest,
+	{"looks only if it is ahead", pgsweep_laps_publish, changing_ahead,
+	pgsweep_laps_look, pgsweep_laps_serving},
+	{"looks only while others are ahead", pgsweep_laps_publish, changing_slowest,
 	pgsweep_laps_look, pgsweep_laps_serving},
 	{"has no base", publish_without_base, pgsweep_laps_changing,
 	pgsweep_laps_look, pgsweep_laps_serving},
@@ -180,7 +186,7 @@ static const LapsCode laps_codes[] = {
 typedef struct LapsCounts
 {
 	int64		cases;
-	int64		even;			/* all homes have the same load */
+	int64		even;			/* the same load for all, no page used again */
 	int64		one;			/* one home has all of it */
 	int64		hot;			/* pages of some partitions are used again */
 	int64		unequal;		/* sizes differ */
@@ -196,7 +202,9 @@ typedef struct Pool
 	uint32		nbuffers;
 	uint32		nbackends;
 	uint32		batch;
-	uint32		kind;			/* of load */
+	bool		unequal;		/* sizes */
+	uint32		nhot;			/* partitions whose pages are used again */
+	bool		even;			/* the same load for all, nothing unequal or hot */
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	uint32		nnodes;
 	PgSweepOrder order[PGSWEEP_MAX_PARTITIONS];
@@ -210,6 +218,9 @@ typedef struct Pool
 	uint64		asked[PGSWEEP_MAX_PARTITIONS];
 	uint64		local;
 	uint64		total;
+	uint64		epochs;
+	uint64		looks;
+	double		least;
 	double		spread;
 } Pool;
 
@@ -253,23 +264,22 @@ static void
 make_pool(void)
 {
 	uint32		size = random_in(MIN_PARTITION, MAX_PARTITION);
-	bool		unequal = random_in(0, 2) == 0;
-	uint32		nhot;
 	uint32		first = 0;
 
 	memset(&pool, 0, sizeof(pool));
+	pool.unequal = random_in(0, 2) == 0;
 	pool.nparts = 1 << random_in(1, 6);
 	if (random_in(0, 1) == 0)
 		pool.nparts = random_in(2, 64);
 	pool.nnodes = random_in(0, 1) == 0 ? pool.nparts : random_in(1, pool.nparts);
-	nhot = random_in(0, 1) == 0 ? random_in(1, pool.nparts - 1) : 0;
+	pool.nhot = random_in(0, 1) == 0 ? random_in(1, pool.nparts - 1) : 0;
 	for (uint32 i = 0; i < pool.nparts; i++)
 	{
-		uint32		n = unequal ? random_in(size / 2, size) : size;
+		uint32		n = pool.unequal ? random_in(size / 8, size) : size;
 
 		pgsweep_partition_init(&pool.parts[i], first, n);
 		first += n;
-		pool.hot[i] = i < nhot ? random_in(1, 5) : 0;
+		pool.hot[i] = i < pool.nhot ? random_in(1, 5) : 0;
 		pool.parts[i].node = i * pool.nnodes / pool.nparts;
 	}
 	make_orders();
@@ -280,8 +290,8 @@ make_pool(void)
 	for (uint32 i = 0; i < pool.nparts; i++)
 		for (uint32 k = 0; k < pool.parts[i].num_buffers; k++)
 			pool.usage[pool.parts[i].first_buffer + k] = random_in(0, pool.hot[i]);
-	counts.hot += nhot > 0;
-	counts.unequal += unequal;
+	counts.hot += pool.nhot > 0;
+	counts.unequal += pool.unequal;
 }
 
 /* Hands have gone their ways before balancing begins */
@@ -299,38 +309,57 @@ begin_late(void)
 	counts.late++;
 }
 
-/* As many backends on each home, or a part of them or all on one */
+/* The first partition of a node */
+static uint32
+first_of(uint32 node)
+{
+	uint32		i = 0;
+
+	while (pool.parts[i].node != node)
+		i++;
+	return i;
+}
+
+/* As many backends on each home, a part of them or all on one, or one home per node */
 static void
 make_load(void)
 {
+	uint32		kind;
 	uint32		busy;
 
-	pool.nbackends = Min(MAX_BACKENDS_HERE, random_in(1, 4) * pool.nparts);
+	pool.nbackends = random_in(0, 3) == 0 ? random_in(2, 4) :
+		Min(MAX_BACKENDS_HERE, random_in(1, 4) * pool.nparts);
 	pool.batch = pgsweep_batch_size_for(random_in(1, PGSWEEP_BATCH_AUTO), pool.nbuffers, pool.nbackends);
-	pool.kind = random_in(0, 2);
-	busy = pool.kind == 0 ? 0 : pool.kind == 1 ? pool.nbackends : random_in(1, pool.nbackends - 1);
+	kind = random_in(0, 3);
+	busy = kind == 1 ? pool.nbackends : kind == 2 ? random_in(1, pool.nbackends - 1) : 0;
 	for (uint32 b = 0; b < pool.nbackends; b++)
-		pool.home[b] = b < busy ? 0 : b % pool.nparts;
-	counts.even += pool.kind == 0;
-	counts.one += pool.kind == 1;
+		pool.home[b] = b < busy ? 0 : kind < 3 ? b % pool.nparts : first_of(b % pool.nnodes);
+	pool.even = kind == 0 && pool.nhot == 0 && !pool.unequal && pool.nbackends >= pool.nparts;
+	counts.even += pool.even;
+	counts.one += kind == 1;
 }
 
-/* The largest distance of two hands, in laps since balancing began */
-static void
-note_spread(void)
+static double
+way_of_hand(uint32 i)
 {
-	double		least = DBL_MAX;
-	double		most = 0;
+	return (double) (pgsweep_hand_read(&pool.parts[i]) - pool.start[i]) / pool.parts[i].num_buffers;
+}
 
+/*
+ * The largest distance of two hands, in laps since balancing began.  "moved"
+ * has gone on.  pool.least is where the slowest was when that mattered last.
+ */
+static void
+note_spread(uint32 moved)
+{
+	double		way = way_of_hand(moved);
+
+	if (way - pool.least <= pool.spread)
+		return;
+	pool.least = DBL_MAX;
 	for (uint32 i = 0; i < pool.nparts; i++)
-	{
-		double		lap = (double) (pgsweep_hand_read(&pool.parts[i]) - pool.start[i]) /
-			pool.parts[i].num_buffers;
-
-		least = Min(least, lap);
-		most = Max(most, lap);
-	}
-	pool.spread = Max(pool.spread, most - least);
+		pool.least = Min(pool.least, way_of_hand(i));
+	pool.spread = Max(pool.spread, way - pool.least);
 }
 
 static void
@@ -345,10 +374,14 @@ take_lease(const LapsCode *code, PgSweepLease *lease, uint32 home)
 	if (pgsweep_read_u64(&part->epoch) != epoch)
 	{
 		code->publish(&pool.laps, target, part);
-		if (code->changing(&pool.laps, target, part, epoch))
+		if (code->changing(&pool.laps, target))
+		{
 			code->look(&pool.laps, pool.nparts);
-		note_spread();
+			pool.looks++;
+		}
+		pool.epochs++;
 	}
+	note_spread(target);
 	counts.remote += target != home;
 }
 
@@ -417,8 +450,8 @@ check_shares(double granularity)
 	for (uint32 node = 0; node < pool.nnodes; node++)
 		local += Min(asked_of[node], fair_of[node]);
 
-	/* the larger a lease is to its partition, the more its rest is in the way */
-	tolerance = granularity + (pool.kind == 0 ? EVEN_TOLERANCE : LOCAL_TOLERANCE);
+	/* leases are large for a small partition, and random loads uneven */
+	tolerance = granularity + (pool.even ? EVEN_TOLERANCE : LOCAL_TOLERANCE);
 	if ((double) pool.local / pool.total < local - tolerance)
 		return violated("%u partitions, %u nodes: %.3f are local, %.3f could be", pool.nparts, pool.nnodes,
 						(double) pool.local / pool.total, local);
@@ -449,7 +482,10 @@ check_case(const LapsCode *code)
 	if (pool.spread > BOUND)
 		return violated("%u partitions of %u buffers or more, leases of %u: hands are %.3f laps apart",
 						pool.nparts, smallest, pool.batch, pool.spread);
-	return check_shares((double) pool.batch / smallest);
+	if (pool.even && pool.batch <= smallest / 64 && pool.looks > pool.epochs / 4 * 3)
+		return violated("%u partitions: " UINT64_FORMAT " looks in " UINT64_FORMAT " epochs of an even load",
+						pool.nparts, pool.looks, pool.epochs);
+	return check_shares((2.0 * pool.batch + 8) / smallest);
 }
 
 /*
