@@ -110,6 +110,11 @@ pgsweep_numa_set_parts(const PgSweepNumaPart *parts, int n, bool (*in_use) (void
 }
 
 void
+pgsweep_numa_add_slots(void *start, Size element, uint32 n)
+{
+}
+
+void
 ActivateBufferReplacement(bool active)
 {
 }
