@@ -121,16 +121,6 @@ $node->restart;
 is(with_pins(partitions(0 .. 6), 0, $allocate), 'fine', 'seven of eight partitions are pinned');
 is(served(), 7, 'the eighth serves all requests');
 
-# Its hand has gone far ahead meanwhile.  It must serve again when the pins are gone.
-is(with_pins(partitions(0 .. 6), 0, 'SELECT measure_sweep_exact(20000, 0)'), 'fine', 'it serves long');
-cmp_ok(sql('SELECT max(laps) - min(laps) FROM pg_sweep_partitions'), '>', 10, 'and its hand is far ahead');
-bgwriter_cycle($node) for 1 .. 2;
-sql('SELECT pg_sweep_reset_stats()');
-sql('SELECT measure_sweep_exact(5000, 0)');
-cmp_ok(sql('SELECT min(allocations) FROM pg_sweep_partitions'), '>', 500,
-	'without pins, each partition serves its share again')
-  or diag(sql('SELECT partition, laps, allocations FROM pg_sweep_partitions'));
-
 #
 # None, and one, in every strategy
 #
@@ -173,6 +163,21 @@ for my $strategy (strategies($node))
 	is(sql('SELECT measure_sweep_exact(1000, 0) IS NULL'),
 		'f', "$strategy: afterwards, all is well");
 }
+
+#
+# While home and another partition are pinned, the one after home gets all requests that
+# have found only pins, so its hand gets ahead.  It must serve again without pins.
+#
+$node->append_conf('postgresql.conf', "shared_buffers = 4096\npg_sweep.partitions = 4\npg_sweep.strategy = partitioned\n");
+$node->restart;
+is(with_pins(partitions(0, 3), 0, 'SELECT measure_sweep_exact(100000, 0)'), 'fine', 'two of four are pinned for long');
+cmp_ok(sql('SELECT max(laps) - min(laps) FROM pg_sweep_partitions'), '>', 5, 'and a hand is far ahead');
+bgwriter_cycle($node) for 1 .. 2;
+sql('SELECT pg_sweep_reset_stats()');
+sql('SELECT measure_sweep_exact(20000, 0)');
+cmp_ok(sql('SELECT min(allocations) FROM pg_sweep_partitions'), '>', 4000,
+	'without pins, each serves its share')
+  or diag(sql('SELECT partition, laps, allocations FROM pg_sweep_partitions'));
 
 $node->stop;
 done_testing();
