@@ -206,7 +206,7 @@ COMMENT ON COLUMN pg_sweep_partitions.first_buffer IS 'number of its first buffe
 COMMENT ON COLUMN pg_sweep_partitions.num_buffers IS 'number of its buffers';
 COMMENT ON COLUMN pg_sweep_partitions.hand IS 'buffer number at its hand';
 COMMENT ON COLUMN pg_sweep_partitions.passes IS 'complete passes of its hand since the server started';
-COMMENT ON COLUMN pg_sweep_partitions.laps IS 'passes of its hand since balancing began; some quarter apart at most with pg_sweep.balance';
+COMMENT ON COLUMN pg_sweep_partitions.laps IS 'passes of its hand since laps were counted anew; with pg_sweep.balance some quarter apart';
 COMMENT ON COLUMN pg_sweep_partitions.requests IS 'victims requested by processes whose home it is';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_out IS 'of requests, those that another partition served';
 COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';

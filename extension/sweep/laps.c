@@ -83,9 +83,14 @@ pgsweep_laps_cycle(void)
 	memcpy(last, totals, sizeof(last));
 	first = false;
 
-	if (PgSweepPool->balanced != pgsweep_balance ||
-		(PgSweepPool->balanced && spread_of_hands() > PGSWEEP_LAPS_LOST))
+	if (PgSweepPool->balanced != pgsweep_balance)
 		begin_laps(pgsweep_balance);
+	else if (PgSweepPool->passed_on)
+	{
+		PgSweepPool->passed_on = false;
+		if (PgSweepPool->balanced && spread_of_hands() > PGSWEEP_LAPS_LOST)
+			begin_laps(true);
+	}
 
 	/* mend what a process may have stored late, by the laps of before */
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)

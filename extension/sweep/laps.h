@@ -39,8 +39,8 @@
 /*
  * How much further than the slowest a hand may go, in laps.  With what is not
  * published yet and a lease (hand.h), hands are at most a quarter apart.  Each
- * process that chooses a partition at the same moment can add a lease.  Less
- * would hit partitions that are equally busy: allocations come in bursts.  With
+ * process that chooses at the same moment can add a lease: with 128 processes of
+ * one home and partitions of 256 buffers, that was a lap.  Less would hit partitions that are equally busy: allocations come in bursts.  With
  * a sixteenth, 15 % of an even load went to other nodes (128 MB, four nodes,
  * 8000 allocations per second).
  */
@@ -54,10 +54,10 @@
 #define PGSWEEP_LAPS_BEHIND		(PGSWEEP_LAPS_AHEAD / 2)
 
 /*
- * Hands that are further apart, in laps, cannot be mended by balance in
- * reasonable time: the slowest would serve all requests until then.  Laps are
- * counted anew.  It comes so far if all buffers of some partitions are pinned:
- * requests go on to others, ahead or not.  Twice what balance itself allows.
+ * If all buffers of some partitions are pinned, requests go on to others, ahead
+ * or not.  If that has brought the hands further apart than this, in laps, the
+ * background writer counts laps anew: otherwise the slowest would serve all
+ * requests for laps when the pins are gone.  Twice what balance itself allows.
  */
 #define PGSWEEP_LAPS_LOST		0.5
 

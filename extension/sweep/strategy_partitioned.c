@@ -83,7 +83,13 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 	if (likely(pinned_run < PGSWEEP_PINNED_RUN))
 		it->hops = 0;
 	else
+	{
 		target = order->part[++it->hops % PgSweepPool->num_partitions];
+
+		/* read first: with many pins, many processes come here */
+		if (!PgSweepPool->passed_on)
+			PgSweepPool->passed_on = true;
+	}
 
 	it->home = home;
 	it->target = target;
