@@ -145,12 +145,13 @@ free_lists(dlist_head *freelist)
 	StaticAssertStmt(PGSWEEP_NUMA_MAX_NODES <= PROC_PLACEMENT_MAX_LISTS,
 					 "core does not take this many lists");
 
-	if (pgsweep_numa_topology.nnodes > 1 && my_node < 0)
+	if (pgsweep_numa_topology.several && my_node < 0)
 		my_node = node_to_run_on();
 	if (!PgSweepNuma->procs_divided)
 		return NULL;
 
 	/* a node's distance to itself is the smallest; insertion sort */
+	Assert(my_node >= 0);
 	distance = pgsweep_numa_topology.distance[my_node];
 	for (uint32 i = 0; i < n; i++)
 	{
@@ -245,7 +246,7 @@ bind_to_cpus(uint32 node)
 static void
 proc_started(void)
 {
-	if (pgsweep_numa_topology.nnodes == 1)
+	if (!pgsweep_numa_topology.several)
 		return;
 	if (my_node < 0)			/* an auxiliary process */
 		my_node = node_to_run_on();

@@ -94,8 +94,8 @@ void
 pgsweep_numa_define_gucs(void)
 {
 	DefineCustomEnumVariable("pg_sweep.numa_placement",
-							 "Sets the NUMA nodes that shared buffers are placed on.",
-							 "\"interleave\" spreads them page by page over all nodes, \"partition\" puts each partition on its node, \"auto\" does the latter if there are several.",
+							 "Sets the NUMA nodes that shared memory is placed on.",
+							 "\"interleave\" spreads it page by page over the nodes that are used. \"partition\" puts each partition on its node, and spreads the rest. \"auto\" does the latter if the server may use several.",
 							 &pgsweep_numa_placement,
 							 PGSWEEP_NUMA_PLACEMENT_OFF,
 							 placement_options,

@@ -251,15 +251,18 @@ resolve_placement(PgSweepNumaPlacementStatus *status)
 	if (status->configured == PGSWEEP_NUMA_PLACEMENT_OFF)
 		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
-	/* no note if "auto" does nothing on one node */
+	/*
+	 * No note if "auto" does nothing on one node.  One of several is another
+	 * thing: without a policy, memory would go to those that are left out.
+	 */
 	if (t->emulated)
 		strlcpy(status->note, "the NUMA nodes are emulated (pg_sweep.numa_debug_nodes)",
 				sizeof(status->note));
-	else if (t->nnodes == 1 && t->note[0] != '\0')
+	else if (!t->several && t->note[0] != '\0')
 		strlcpy(status->note, t->note, sizeof(status->note));
-	else if (t->nnodes == 1 && status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
+	else if (!t->several && status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)
 		strlcpy(status->note, "the machine has one NUMA node", sizeof(status->note));
-	if (t->emulated || t->nnodes == 1)
+	if (t->emulated || !t->several)
 		return PGSWEEP_NUMA_PLACEMENT_OFF;
 
 	if (status->configured != PGSWEEP_NUMA_PLACEMENT_AUTO)

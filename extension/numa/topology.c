@@ -116,6 +116,7 @@ emulate(PgSweepNumaTopology *t, uint32 n)
 
 	t->emulated = true;
 	t->nnodes = Min(n, PGSWEEP_NUMA_MAX_NODES);
+	t->several = t->nnodes > 1;
 	for (uint32 a = 0; a < t->nnodes; a++)
 	{
 		t->node_id[a] = a;
@@ -262,6 +263,7 @@ ask_libnuma(PgSweepNumaTopology *t)
 				 "the server may use memory of %u of the machine's %u NUMA nodes",
 				 usable, with_memory);
 
+	t->several = usable > 1;
 	pgsweep_numa_choose_nodes(use, t->note, sizeof(t->note));
 	for (int id = 0; id <= max_node && t->nnodes < PGSWEEP_NUMA_MAX_NODES; id++)
 		if (use[id])

@@ -35,7 +35,9 @@ typedef struct PgSweepNumaTopology
 	bool		emulated;		/* pg_sweep.numa_debug_nodes */
 	bool		interleaved;	/* started with a policy that interleaves
 								 * (numactl --interleave) */
-	uint32		nnodes;			/* usable nodes with memory; >= 1 */
+	bool		several;		/* the server may use several nodes; one of
+								 * them, if the others are left out */
+	uint32		nnodes;			/* used nodes with memory; >= 1 */
 	uint32		ncpus;			/* usable CPUs; >= 1 */
 	uint32		cpu_limit;		/* highest CPU number known, plus one; CPUs
 								 * can be added while the server runs */

@@ -33,7 +33,7 @@ sub start_with
 		$ENV{LD_PRELOAD} = $preload if %shim;
 		$node->start;
 	}
-	return join "\n", grep { /pg_sweep|HINT|DETAIL/ } split /\n/, slurp_file($node->logfile, $offset);
+	return join "\n", grep { /pg_sweep|NUMA node|HINT|DETAIL/ } split /\n/, slurp_file($node->logfile, $offset);
 }
 
 my $status = q{
@@ -256,17 +256,21 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 	# pg_sweep.numa_nodes
 	my $used = q{SELECT (SELECT string_agg(node::text, ' ' ORDER BY node) FROM pg_sweep_nodes) || '|' || coalesce(nodes_note, '') FROM pg_sweep_status};
 	my $cannot = 'WARNING:  pg_sweep.numa_nodes names NUMA nodes that the server cannot use: ';
+	my $far = 'far memory without CPUs is not used unless pg_sweep.numa_nodes names it:';
 	foreach my $case (
 		[ '', {}, '0 1 2 3|', undef ],
 		[ '1-2', {}, '1 2|pg_sweep.numa_nodes leaves out 0,3', undef ],
 		[ ' 3 , 0 - 1 ', {}, '0 1 3|pg_sweep.numa_nodes leaves out 2', undef ],
 		[ '0-1,5-6', {}, '0 1|pg_sweep.numa_nodes leaves out 2-3', '5-6' ],
+		# one node
+		[ '2', {}, '2|pg_sweep.numa_nodes leaves out 0-1,3', undef ],
+		[ '', { SHIM_NODES => 2, SHIM_CPUS => 1, SHIM_FAR => '1:22' }, "0|$far 1", undef ],
 		[ '8', {}, '0 1 2 3|', '8' ],
 		[ '2-3', { SHIM_POLICY => '2:7' },
 			q{2|the memory policy that the server was started with ("bind") allows 3 of the machine's 4 NUMA nodes; pg_sweep.numa_nodes leaves out 0-1}, '3' ],
 		# CPUs are on the first three, which are at distance 21
 		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:17' }, '0 1 2 3|', undef ],
-		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22' }, '0 1 2|far memory without CPUs is not used unless pg_sweep.numa_nodes names it: 3', undef ],
+		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22' }, "0 1 2|$far 3", undef ],
 		[ '0-3', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22' }, '0 1 2 3|', undef ],
 		[ '', { SHIM_SPLIT => 4, SHIM_CPUS => 4, SHIM_FAR => '3:22' }, '0 1 2 3|', undef ],
 		[ '', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22', SHIM_POLICY => '2:8' },
@@ -282,11 +286,20 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 		else { unlike($log, qr/\Q$cannot\E/, "$title: no warning"); }
 		my $mask = 0;
 		$mask |= 1 << $_ foreach split / /, $expected =~ s/\|.*//r;
-		my @elsewhere = grep { hex((split)[3]) & ~$mask } split /\n/, -e $calls ? slurp_file($calls) : '';
+		my @calls = split /\n/, -e $calls ? slurp_file($calls) : '';
+		# "bind" to one node needs no placement
+		my $placed = ($machine->{SHIM_POLICY} // '') ne '2:8';
+		is($calls[0] ? join(' ', (split ' ', $calls[0])[ 1 .. 3 ]) : 'nothing',
+			$placed ? sprintf('%d 3 %x', query('SELECT sum(allocated_size) FROM pg_shmem_allocations'), $mask) : 'nothing',
+			"$title: memory is put on these nodes");
+		is(query('SELECT numa_placement FROM pg_sweep_status'), $placed ? 'partition' : 'off', "$title: numa_placement");
+		my @elsewhere = grep { hex((split)[3]) & ~$mask } @calls;
 		is_deeply(\@elsewhere, [], "$title: no memory is put elsewhere");
 		$node->stop;
 	}
 	$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_nodes', q{''});
+
+
 	$node->start;
 	foreach my $case ([ 'x', 'list of node numbers' ], [ '0,', 'list of node numbers' ], [ '1-', 'list of node numbers' ], [ '-1', 'list of node numbers' ],
 		[ '3-1', 'A range ends before' ], [ '0 1', 'separated by commas' ], [ '0-1-2', 'separated by commas' ], [ '1024', 'less than 1024' ],

@@ -22,6 +22,7 @@ pg_sweep.strategy = partitioned
 pg_sweep.numa_placement = off
 pg_sweep.numa_affinity = off
 pg_sweep.numa_local_memory = off
+pg_sweep.numa_nodes = ''
 pg_sweep.numa_debug_nodes = 0
 });
 my ($cpus) = slurp_file('/proc/self/status') =~ /^Cpus_allowed_list:\s*(\S+)$/m;
@@ -120,6 +121,14 @@ foreach my $process (@running)
 	is($calls{"$pid 4"}, 1, "local_memory: $type has set its policy once");
 }
 $node->stop;
+
+# One node of several is a placement, too.
+unlink $set;
+start_with({ numa_nodes => '1' }, SHIM_NODES => 2, SHIM_POLICY => '3:3', SHIM_LOG => $mbind, SHIM_SET_LOG => $set);
+my $checkpointer = (pids_of('checkpointer'))[0];
+like(slurp_file($set), qr/^$checkpointer 4 /m, 'local_memory: with one node named, a process sets its policy');
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_nodes', q{''});
 
 # The postmaster's own policy, which its children inherit: interleaved while shared
 # memory is made, and no longer.  By the mode and nodes of each call.
