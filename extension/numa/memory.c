@@ -105,6 +105,15 @@ pgsweep_numa_interleave_process(void)
 {
 	NodeMask	all = all_nodes();
 
+	/*
+	 * The kernel reserves huge pages when core maps them: on the nodes of the
+	 * process' policy if that binds, else on all.  A reservation on nodes that
+	 * the server may not use would let "huge_pages = on" start, and kill
+	 * processes later (SIGBUS).
+	 */
+	if (pgsweep_numa_topology.bound && huge_pages != HUGE_PAGES_OFF)
+		return 0;
+
 	if (get_mempolicy(&own_mode, own_nodes.bits, MASK_SIZE, NULL, 0) != 0 ||
 		set_mempolicy(MPOL_INTERLEAVE, all.bits, MASK_SIZE) != 0)
 		return errno;

@@ -162,8 +162,8 @@ extern PgSweepNumaPiece *pgsweep_numa_rest(FunctionCallInfo fcinfo,
 
 /*
  * Interleave what this process touches first, if memory has no policy of its
- * own, over all nodes; and return to the policy that it had before.  Return 0
- * or errno.
+ * own, over all nodes; and return to the policy that it had before.  A policy
+ * that binds is kept if there may be huge pages.  Return 0 or errno.
  */
 extern int	pgsweep_numa_interleave_process(void);
 extern int	pgsweep_numa_restore_process(void);

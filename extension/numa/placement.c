@@ -358,7 +358,11 @@ place_pieces(PgSweepNumaPiece whole, const PgSweepNumaPiece *pieces, int n, Size
 
 	if (error != 0)
 	{
-		/* pages that exist stay, but new ones go anywhere */
+		/*
+		 * Pages that exist stay.  New ones follow the process that touches
+		 * them: under a policy that binds, huge pages were reserved by the
+		 * same policy, as without pg_sweep.
+		 */
 		whole.node = PGSWEEP_NUMA_NODE_DEFAULT;
 		(void) pgsweep_numa_place_piece(&whole, page_size);
 	}

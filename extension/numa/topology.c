@@ -170,8 +170,8 @@ nearest_node(const PgSweepNumaTopology *t, int id)
 
 /*
  * The memory policy of this process, which it has from the one that started
- * it: fills in t->interleaved, and takes the nodes that "bind" forbids out of
- * *allowed.  Returns false if there is no knowing them.
+ * it: fills in t->interleaved and t->bound, and takes the nodes that "bind"
+ * forbids out of *allowed.  Returns false if there is no knowing them.
  */
 static bool
 apply_memory_policy(PgSweepNumaTopology *t, struct bitmask *allowed)
@@ -185,7 +185,8 @@ apply_memory_policy(PgSweepNumaTopology *t, struct bitmask *allowed)
 	known = get_mempolicy(&mode, nodes->maskp, nodes->size + 1, NULL, 0) == 0;
 	t->interleaved = (mode & ~flags) == MPOL_INTERLEAVE ||
 		(mode & ~flags) == MPOL_WEIGHTED_INTERLEAVE;
-	if ((mode & ~flags) == MPOL_BIND)
+	t->bound = (mode & ~flags) == MPOL_BIND;
+	if (t->bound)
 	{
 		/* relative: not numbers of nodes; no known tool sets that */
 		if (mode & MPOL_F_RELATIVE_NODES)

@@ -33,6 +33,8 @@
 typedef struct PgSweepNumaTopology
 {
 	bool		emulated;		/* pg_sweep.numa_debug_nodes */
+	bool		bound;			/* started with a policy that is a limit
+								 * (numactl --membind) */
 	bool		interleaved;	/* started with a policy that interleaves
 								 * (numactl --interleave) */
 	bool		several;		/* the server may use several nodes; one of
