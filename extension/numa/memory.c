@@ -13,10 +13,11 @@
  * process has mapped.  Reading a page maps it, but would also give out
  * untouched pages. mincore() tells which pages exist, and only these are
  * read.  For huge pages mincore() knows no more than move_pages() (Linux up
- * to 6.18: mincore_hugetlb() looks only into the page table).  The postmaster
- * has mapped all that core has set up, at the same address, and move_pages()
- * can be asked about another process.  Of buffers the caller has to know, see
- * page_in_use.
+ * to 6.18: mincore_hugetlb() looks only into the page table).  So the caller
+ * has to know: of buffers, see page_in_use; pieces with PGPROCs, descriptors
+ * and slots have been touched wholly.  Of the rest, the postmaster has mapped
+ * what core has set up, at the same address.  move_pages() can be asked about
+ * another process, if this one has the right to trace it (ptrace).
  *
  * A page table has 4 kB for each 2 MB of 4 kB pages, and the kernel keeps it
  * until the process unmaps the memory.  So pages are read in a window: a
@@ -188,6 +189,16 @@ page_exists(const PgSweepNumaPiece *piece, char *page, Size page_size, bool huge
 }
 
 /*
+ * Pages that the postmaster has not used are unknown to it: "untouched".
+ */
+bool
+pgsweep_numa_asks_postmaster(const PgSweepNumaPiece *piece, Size page_size)
+{
+	return page_size > sysconf(_SC_PAGESIZE) && IsPostmasterEnvironment &&
+		piece->page_in_use == NULL && !piece->touched;
+}
+
+/*
  * Ask about one page in each stretch of `stride` of these npages.  At most
  * QUERY_PAGES are asked about.
  */
@@ -201,11 +212,7 @@ query_window(const PgSweepNumaPiece *piece, char *start, uint64 npages, Size pag
 	char	   *window = MAP_FAILED;
 	int			existing = 0;
 	int			error = 0;
-	int			pid = 0;
-
-	/* Pages that the postmaster has not used are unknown to it: "untouched" */
-	if (huge && piece->page_in_use == NULL && IsPostmasterEnvironment)
-		pid = PostmasterPid;
+	int			pid = pgsweep_numa_asks_postmaster(piece, page_size) ? PostmasterPid : 0;
 
 	/*
 	 * A length of 0 leaves the old mapping as it is.  Page tables of huge
@@ -302,6 +309,12 @@ int
 pgsweep_numa_place_piece(const PgSweepNumaPiece *piece, Size page_size)
 {
 	return ENOSYS;
+}
+
+bool
+pgsweep_numa_asks_postmaster(const PgSweepNumaPiece *piece, Size page_size)
+{
+	return false;
 }
 
 int

@@ -131,7 +131,8 @@ typedef struct PgSweepNumaPiece
 	/*
 	 * Has this page been given out?  Used for huge pages, because the kernel
 	 * cannot tell without giving them out.  False if unknown: the page then
-	 * counts as untouched.  NULL: given out if the postmaster has used it.
+	 * counts as untouched.  NULL: given out if touched is set, or if the
+	 * postmaster has used it.
 	 */
 	bool		(*page_in_use) (const char *page, Size page_size);
 } PgSweepNumaPiece;
@@ -198,8 +199,10 @@ typedef struct PgSweepNumaResidence
 /*
  * Add those pages to *found.  Asks the kernel about one page of each `stride`,
  * a random one; asking does not give out pages.  Returns 0 or errno.  May be
- * interrupted (ereport).
+ * interrupted (ereport).  The rest of huge pages is asked for by the
+ * postmaster's pid, which the kernel can refuse by itself.
  */
+extern bool pgsweep_numa_asks_postmaster(const PgSweepNumaPiece *piece, Size page_size);
 extern int	pgsweep_numa_query_piece(const PgSweepNumaPiece *piece, Size page_size,
 									 uint64 stride, PgSweepNumaResidence *found);
 

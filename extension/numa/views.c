@@ -128,6 +128,9 @@ store_unknown(FunctionCallInfo fcinfo, const ResidenceGroup *group, int error)
 	const char *hint = pgsweep_numa_kernel_hint(error);
 	PgSweepRow	row = {0};
 
+	if (error == EPERM && pgsweep_numa_asks_postmaster(group->piece, group->page_size))
+		hint = "Pages of this part are asked for by the postmaster's pid, which needs the right to trace it (ptrace).";
+
 	put_group(&row, group, -1);
 	put_null(&row);
 	put_null(&row);
@@ -211,7 +214,7 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 	PgSweepNumaPiece *pieces;
 	bool	   *grouped;
 	int			n;
-	int			error = 0;
+	bool		blocks_known = true;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (pgsweep_state() != PGSWEEP_STATE_OK)
@@ -223,7 +226,9 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < n; i++)
 	{
+		bool		blocks = strcmp(pieces[i].what, PGSWEEP_NUMA_PIECE_BLOCKS) == 0;
 		uint64		stride;
+		int			error = 0;
 
 		if (grouped[i])
 			continue;
@@ -243,7 +248,8 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 			}
 		if (error != 0)
 		{
-			/* it refuses all of them */
+			/* parts are asked about in different ways, see memory.c */
+			blocks_known &= !blocks;
 			store_unknown(fcinfo, group, error);
 			continue;
 		}
@@ -255,13 +261,13 @@ pg_sweep_get_numa_residence(PG_FUNCTION_ARGS)
 		{
 			uint64		pages = store_pages(fcinfo, group, id, group->found.on_node[id]);
 
-			if (strcmp(pieces[i].what, PGSWEEP_NUMA_PIECE_BLOCKS) == 0)
+			if (blocks)
 				block_bytes[id] += pages * group->page_size;
 		}
 		(void) store_pages(fcinfo, group, -1, group->found.untouched);
 	}
 
-	if (error == 0)
+	if (blocks_known)
 		remember_residence(block_bytes);
 	return (Datum) 0;
 }

@@ -299,6 +299,24 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 	}
 	$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_nodes', q{''});
 
+	# Huge pages, and a process that may not ask about the postmaster
+	$node->append_conf('postgresql.conf', "shared_buffers = 512MB\nhuge_pages = on\npg_sweep.partitions = 1\n");
+	start_with({ numa_placement => 'off' }, SHIM_HUGE => 1, SHIM_DENY => 'numa_move_pages:1');
+	query(q{SELECT pg_prewarm('t')});
+	is(query(q{SELECT what, node, note FROM pg_sweep_numa_residence WHERE what IN ('blocks', 'descriptors') AND node IS NOT NULL ORDER BY 1}),
+		"blocks|0|\ndescriptors|0|", 'huge pages: where buffers and descriptors are does not depend on the postmaster');
+	is( query(q{
+SELECT count(*) > 0, count(node), count(pages), string_agg(DISTINCT note, '; ')
+  FROM pg_sweep_numa_residence WHERE what NOT IN ('blocks', 'descriptors', 'procs', 'fast-path locks', 'slots')}),
+		't|0|0|The kernel does not tell: Operation not permitted. Pages of this part are asked for by the postmaster\'s pid, which needs the right to trace it (ptrace).',
+		'huge pages: the rest is not known, and why');
+	is(query('SELECT count(residence_asked_at) FROM pg_sweep_nodes'), 1, 'huge pages: pg_sweep_nodes has the buffers');
+	$node->stop;
+	start_with({}, SHIM_HUGE => 1);
+	is(query(q{SELECT count(*) FILTER (WHERE note IS NOT NULL), count(*) FILTER (WHERE node IS NOT NULL AND what = 'Shared Buffer Lookup Table') FROM pg_sweep_numa_residence}),
+		'0|1', 'huge pages: a process that may ask knows the rest, too');
+	$node->stop;
+	$node->append_conf('postgresql.conf', "shared_buffers = 16MB\nhuge_pages = try\npg_sweep.partitions = 0\n");
 
 	$node->start;
 	foreach my $case ([ 'x', 'list of node numbers' ], [ '0,', 'list of node numbers' ], [ '1-', 'list of node numbers' ], [ '-1', 'list of node numbers' ],

@@ -14,7 +14,9 @@
  * SHIM_SYSFS=FOLDER	what the kernel says of CPUs is there
  * SHIM_POLICY=MODE:MASK	the memory policy that the server was started with
  * SHIM_DENY=CALL	that call fails with EPERM; mbind:K and set_mempolicy:K only
- *			the K-th time in a process
+ *			the K-th time in a process, numa_move_pages:1 only about another one
+ * SHIM_HUGE=1	a mapping of huge pages succeeds, and has small ones
+ * SHIM_NODE_FILES=FOLDER	what the kernel says of nodes is there
  * SHIM_LOG=FILE	log each mbind(), which then succeeds and does nothing
  * SHIM_SET_LOG=FILE	the same for set_mempolicy(), which does nothing with
  *			SHIM_NODES, either
@@ -30,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -100,9 +103,30 @@ set_mempolicy(int mode, const unsigned long *nodes, unsigned long max)
 	return 0;
 }
 
-FORWARD(int, numa_move_pages,
-		(int pid, unsigned long n, void **pages, const int *nodes, int *status, int flags),
-		(pid, n, pages, nodes, status, flags))
+int
+numa_move_pages(int pid, unsigned long n, void **pages, const int *nodes, int *status, int flags)
+{
+	if (denied("numa_move_pages", pid != 0))
+	{
+		errno = EPERM;
+		return -1;
+	}
+	return ((int (*) (int, unsigned long, void **, const int *, int *, int))
+			dlsym(RTLD_NEXT, "numa_move_pages")) (pid, n, pages, nodes, status, flags);
+}
+
+#define MMAP(name) \
+	void *name(void *address, size_t size, int protection, int flags, int file, off_t offset) \
+	{ \
+		if (getenv("SHIM_HUGE") != NULL && (flags & MAP_HUGETLB)) \
+			flags &= ~(MAP_HUGETLB | (MAP_HUGE_MASK << MAP_HUGE_SHIFT)); \
+		return ((void *(*) (void *, size_t, int, int, int, off_t)) \
+				dlsym(RTLD_NEXT, #name)) (address, size, protection, flags, file, offset); \
+	}
+
+MMAP(mmap)
+MMAP(mmap64)
+
 FORWARD(int, sched_setaffinity,
 		(pid_t pid, size_t size, const cpu_set_t *set),
 		(pid, size, set))
@@ -202,20 +226,34 @@ syscall(long call, ...)
 																 arg[3], arg[4], arg[5]);
 }
 
+/* A path of the kernel's, or its counterpart in a folder */
+static const char *
+path_in(const char *folder, const char *kernel, const char *path)
+{
+	static char other[1024];
+
+	if (folder == NULL || strncmp(path, kernel, strlen(kernel)) != 0)
+		return path;
+	snprintf(other, sizeof(other), "%s/%s", folder, path + strlen(kernel));
+	return other;
+}
+
 static int
 open_as(const char *function, const char *path, int flags, int mode)
 {
-	static const char kernel[] = "/sys/devices/system/cpu/";
-	const char *folder = getenv("SHIM_SYSFS");
-	char		other[1024];
-
-	if (folder != NULL && strncmp(path, kernel, strlen(kernel)) == 0)
-	{
-		snprintf(other, sizeof(other), "%s/%s", folder, path + strlen(kernel));
-		path = other;
-	}
+	path = path_in(getenv("SHIM_SYSFS"), "/sys/devices/system/cpu/", path);
 	return ((int (*) (const char *, int, ...)) dlsym(RTLD_NEXT, function)) (path, flags, mode);
 }
+
+#define FOPEN(name) \
+	FILE	   *name(const char *path, const char *mode) \
+	{ \
+		path = path_in(getenv("SHIM_NODE_FILES"), "/sys/devices/system/node/", path); \
+		return ((FILE *(*) (const char *, const char *)) dlsym(RTLD_NEXT, #name)) (path, mode); \
+	}
+
+FOPEN(fopen)
+FOPEN(fopen64)
 
 #define OPEN(name) \
 	int name(const char *path, int flags, ...) \
