@@ -174,6 +174,15 @@ find_far_nodes(const bool *nodes, bool *far)
 	}
 }
 
+static void
+add_note(char *note, Size note_size, const char *format, const char *list)
+{
+	char	   *text = psprintf(format, list);
+
+	snprintf(note + strlen(note), note_size - strlen(note), "%s%s",
+			 note[0] != '\0' ? "; " : "", text);
+}
+
 /*
  * Take the nodes out of *nodes that are not to be used; some remain.  Adds to
  * the note which these are, and why.
@@ -182,40 +191,44 @@ void
 pgsweep_numa_choose_nodes(bool *nodes, char *note, Size note_size)
 {
 	bool		named[PGSWEEP_NUMA_MAX_NODE_IDS];
-	bool		out[PGSWEEP_NUMA_MAX_NODE_IDS] = {0};
+	bool		out[PGSWEEP_NUMA_MAX_NODE_IDS];
 	bool		missing[PGSWEEP_NUMA_MAX_NODE_IDS];
-	bool		by_name;
+	bool		by_name = false;
 	bool		remain = false;
 	char	   *list;
 
 	(void) pgsweep_numa_parse_nodes(pgsweep_numa_nodes, named);
-	by_name = format_nodes(named) != NULL;
-	if (!by_name)
-		find_far_nodes(nodes, out);
 	for (int id = 0; id < PGSWEEP_NUMA_MAX_NODE_IDS; id++)
 	{
 		missing[id] = named[id] && !nodes[id];
-		if (by_name)
-			out[id] = nodes[id] && !named[id];
-		remain |= nodes[id] && !out[id];
+		out[id] = nodes[id] && !named[id];
+		by_name |= named[id] && nodes[id];
 	}
 
 	list = format_nodes(missing);
 	if (list)
 		ereport(WARNING,
 				(errmsg("pg_sweep.numa_nodes names NUMA nodes that the server cannot use: %s", list),
-				 errdetail("They do not exist, have no memory, or the cpuset or memory policy of the server does not allow them."),
-				 remain ? 0 : errhint("None is left, so all other nodes are used.")));
+				 by_name ?
+				 errdetail("They do not exist, have no memory, or the cpuset or memory policy of the server does not allow them.") :
+				 errdetail("They do not exist, have no memory, or the cpuset or memory policy of the server does not allow them. Because it names no other node, nodes are chosen as if it were empty.")));
+	if (list && !by_name)
+		add_note(note, note_size, "pg_sweep.numa_nodes names none that the server can use, only %s", list);
 
+	if (!by_name)
+	{
+		memset(out, 0, sizeof(out));
+		find_far_nodes(nodes, out);
+	}
+	for (int id = 0; id < PGSWEEP_NUMA_MAX_NODE_IDS; id++)
+		remain |= nodes[id] && !out[id];
 	list = format_nodes(out);
 	if (!remain || list == NULL)
 		return;
 	for (int id = 0; id < PGSWEEP_NUMA_MAX_NODE_IDS; id++)
 		nodes[id] &= !out[id];
-	snprintf(note + strlen(note), note_size - strlen(note),
-			 by_name ? "%spg_sweep.numa_nodes leaves out %s" :
-			 "%sfar memory without CPUs is not used unless pg_sweep.numa_nodes names it: %s",
-			 note[0] != '\0' ? "; " : "", list);
+	add_note(note, note_size, by_name ? "pg_sweep.numa_nodes leaves out %s" :
+			 "far memory without CPUs is not used unless pg_sweep.numa_nodes names it: %s", list);
 }
 
 #endif							/* USE_LIBNUMA */
