@@ -5,8 +5,8 @@
  *
  * pg_sweep.numa_nodes names them.  By default all are used but far memory: a
  * node without CPUs that is farther from each CPU than any two nodes with CPUs
- * are from each other.  Distances are the only thing that all kernels tell.
- * By them, memory on CXL mostly is far, and HBM beside its CPUs is not.  The
+ * are from each other, and than HBM is from its CPUs.  Distances are the only
+ * thing that all kernels tell.  By them, memory on CXL mostly is far.  The
  * kernel gives out far memory when the other nodes are full.
  *
  *-------------------------------------------------------------------------
@@ -115,6 +115,13 @@ pgsweep_numa_room(uint32 node, Size page_size)
 #ifdef USE_LIBNUMA
 
 /*
+ * No node is far at this distance: HBM of Xeon Max is at 13 of its CPUs, and
+ * the nearest memory on CXL at 14.  Between nodes of one socket it is 12, and
+ * a single node with CPUs has no other to compare with.
+ */
+#define NEAR_DISTANCE	13
+
+/*
  * The inverse of pgsweep_numa_parse_nodes().  Returns NULL if there are none.
  */
 static char *
@@ -148,7 +155,7 @@ find_far_nodes(const bool *nodes, bool *far)
 	struct bitmask *cpus = numa_allocate_cpumask();
 	bool		has_cpus[PGSWEEP_NUMA_MAX_NODE_IDS] = {0};
 	int			max_node = Min(numa_max_node(), PGSWEEP_NUMA_MAX_NODE_IDS - 1);
-	int			limit = 0;
+	int			limit = NEAR_DISTANCE;
 
 	/* whether the server may use the CPUs does not matter */
 	for (int id = 0; id <= max_node; id++)

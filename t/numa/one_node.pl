@@ -269,6 +269,9 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 		[ '8', {}, '0 1 2 3|pg_sweep.numa_nodes names none that the server can use, only 8', '8' ],
 		[ '8', { SHIM_SPLIT => 3, SHIM_CPUS => 3, SHIM_FAR => '3:22' },
 			"0 1 2|pg_sweep.numa_nodes names none that the server can use, only 8; $far 3", '8' ],
+		# one socket: HBM, and CXL
+		[ '', { SHIM_NODES => 2, SHIM_CPUS => 1, SHIM_FAR => '1:13' }, '0 1|', undef ],
+		[ '', { SHIM_NODES => 2, SHIM_CPUS => 1, SHIM_FAR => '1:14' }, "0|$far 1", undef ],
 		[ '2-3', { SHIM_POLICY => '2:7' },
 			q{2|the memory policy that the server was started with ("bind") allows 3 of the machine's 4 NUMA nodes; pg_sweep.numa_nodes leaves out 0-1}, '3' ],
 		# CPUs are on the first three, which are at distance 21
