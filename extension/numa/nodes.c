@@ -75,10 +75,11 @@ pgsweep_numa_parse_nodes(const char *list, bool *named)
 
 /*
  * Bytes that a node has left for pages of this size, or -1 if the kernel does
- * not tell.  The page cache gives way, other memory does not.
+ * not tell.  The page cache gives way, other memory does not.  *unused becomes
+ * what nothing has to give way for.
  */
 int64
-pgsweep_numa_room(uint32 node, Size page_size)
+pgsweep_numa_room(uint32 node, Size page_size, int64 *unused)
 {
 	bool		huge = page_size > sysconf(_SC_PAGESIZE);
 	int			id = pgsweep_numa_topology.node_id[node];
@@ -87,6 +88,7 @@ pgsweep_numa_room(uint32 node, Size page_size)
 	char		line[128];
 	FILE	   *file;
 
+	*unused = 0;
 	if (huge)
 		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/hugepages/hugepages-%zukB/free_hugepages",
 				 id, page_size / 1024);
@@ -102,11 +104,15 @@ pgsweep_numa_room(uint32 node, Size page_size)
 		long long	n;
 
 		if (huge && sscanf(line, "%lld", &n) == 1)
-			room = n * page_size;
+			*unused = room = n * page_size;
 		else if (!huge && sscanf(line, "Node %*d %63[^:]: %lld kB", what, &n) == 2 &&
 				 (strcmp(what, "MemFree") == 0 || strcmp(what, "Active(file)") == 0 ||
 				  strcmp(what, "Inactive(file)") == 0))
+		{
 			room = Max(room, 0) + n * 1024;
+			if (strcmp(what, "MemFree") == 0)
+				*unused = n * 1024;
+		}
 	}
 	FreeFile(file);
 	return room;

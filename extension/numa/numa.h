@@ -110,7 +110,7 @@ extern void pgsweep_numa_detect_topology(uint32 emulated_nodes);
 /* nodes.c; nodes are by the kernel's number, PGSWEEP_NUMA_MAX_NODE_IDS of them */
 extern const char *pgsweep_numa_parse_nodes(const char *list, bool *named);
 extern void pgsweep_numa_choose_nodes(bool *nodes, char *note, Size note_size);
-extern int64 pgsweep_numa_room(uint32 node, Size page_size);
+extern int64 pgsweep_numa_room(uint32 node, Size page_size, int64 *unused);
 
 /*
  * A piece of shared memory and the node that its pages are meant for.

@@ -283,12 +283,16 @@ const char *
 pgsweep_numa_placement_note(void)
 {
 	const PgSweepNumaPlacementStatus *status = &PgSweepNuma->placement;
+	const char *misfit = "the strategy in force has partitions, but their buffers are not on their nodes";
 
-	if (status->note[0] == '\0' && pgsweep_numa_topology.nnodes > 1 &&
-		!pgsweep_numa_topology.emulated &&
-		status->effective != PGSWEEP_NUMA_PLACEMENT_PARTITION && parts_in_use())
-		return "the strategy in force has partitions, but their buffers are not on their nodes";
-	return status->note;
+	if (pgsweep_numa_topology.nnodes == 1 || pgsweep_numa_topology.emulated ||
+		status->effective == PGSWEEP_NUMA_PLACEMENT_PARTITION || !parts_in_use())
+		return status->note;
+	if (status->note[0] == '\0')
+		return misfit;
+	/* a note of what "off" comes from says it all; others are of full nodes */
+	return status->effective == PGSWEEP_NUMA_PLACEMENT_OFF ? status->note :
+		psprintf("%s; %s", misfit, status->note);
 }
 
 /*
@@ -426,18 +430,31 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 }
 
 /*
- * Say so if a node does not have the memory for its buffers.
+ * Say so if a node does not have the memory for its buffers, or only after page
+ * cache has been dropped.  The latter is usual, so it is no warning.
  */
 static void
 warn_of_full_node(PgSweepNumaPlacementStatus *status, uint32 node, uint64 wanted, Size page_size)
 {
 	const int64 mb = 1024 * 1024;
 	int			id = pgsweep_numa_topology.node_id[node];
-	int64		room = pgsweep_numa_room(node, page_size);
+	int64		unused;
+	int64		room = pgsweep_numa_room(node, page_size, &unused);
 	Size		length = strlen(status->note);
 
-	if (room < 0 || (uint64) room >= wanted)
+	if (room < 0 || (uint64) unused >= wanted)
 		return;
+	if ((uint64) room >= wanted)
+	{
+		ereport(LOG,
+				(errmsg("NUMA node %d has " INT64_FORMAT " MB of free memory for its " INT64_FORMAT " MB of shared buffers, and page cache",
+						id, unused / mb, (int64) wanted / mb),
+				 errdetail("The kernel may use another node before it drops page cache, as pg_sweep_numa_residence shows.")));
+		snprintf(status->note + length, sizeof(status->note) - length,
+				 "%snode %d had " INT64_FORMAT " of " INT64_FORMAT " MB of buffers free, the rest was page cache",
+				 length > 0 ? "; " : "", id, unused / mb, (int64) wanted / mb);
+		return;
+	}
 	ereport(WARNING,
 			(errmsg("NUMA node %d has memory left for " INT64_FORMAT " MB of its " INT64_FORMAT " MB of shared buffers",
 					id, room / mb, (int64) wanted / mb),

@@ -305,6 +305,23 @@ SELECT count(*) FROM pg_sweep_partitions p JOIN pg_sweep_numa_residence r USING 
 	}
 	$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_nodes', q{''});
 
+	# Memory of the nodes: one is full of page cache, the other of something else
+	my $files = "$PostgreSQL::Test::Utils::tmp_check/nodes";
+	mkdir $_ foreach $files, "$files/node0", "$files/node1";
+	append_to_file("$files/node0/meminfo", "Node 0 MemFree:  3072 kB\nNode 0 Active(file):  4096 kB\nNode 0 Inactive(file):  4096 kB\n");
+	append_to_file("$files/node1/meminfo", "Node 1 MemFree:  2048 kB\nNode 1 Active(file):  0 kB\n");
+	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_NODE_FILES => $files);
+	like($log, qr/LOG:  NUMA node 0 has 3 MB of free memory for its 8 MB of shared buffers, and page cache\n.*DETAIL:  The kernel may use another node before it drops page cache/,
+		'page cache: the log says that pages may go elsewhere');
+	like($log, qr/WARNING:  NUMA node 1 has memory left for 2 MB of its [78] MB of shared buffers\n/, 'a full node: a warning');
+	like(query('SELECT numa_placement_note FROM pg_sweep_status'),
+		qr/^node 0 had 3 of 8 MB of buffers free, the rest was page cache; node 1 had memory for 2 of [78] MB of buffers$/, 'and a note of both');
+	$node->stop;
+
+	start_with({ numa_placement => 'interleave' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_NODE_FILES => $files);
+	like(query('SELECT numa_placement_note FROM pg_sweep_status'), qr/^\Q$misfit\E; node 0 had 3 of 8 MB/, 'the note of another fault is not lost');
+	$node->stop;
+
 	# Huge pages, and a process that may not ask about the postmaster
 	$node->append_conf('postgresql.conf', "shared_buffers = 512MB\nhuge_pages = on\npg_sweep.partitions = 1\n");
 	start_with({ numa_placement => 'off' }, SHIM_HUGE => 1, SHIM_DENY => 'numa_move_pages:1');
