@@ -96,7 +96,7 @@ COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active 
 COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes over the pool since the server started';
 COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategy partitioned; see pg_sweep_partitions';
 COMMENT ON COLUMN pg_sweep_status.partitions_configured IS 'pg_sweep.partitions; 0 = automatic';
-COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this server may use';
+COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this server uses';
 COMMENT ON COLUMN pg_sweep_status.nodes_note IS 'why the machine may have more nodes than that';
 COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'placement in force: off, interleave or partition';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement';
@@ -241,7 +241,7 @@ CREATE VIEW pg_sweep_nodes AS
                           / (nullif(n.buffers, 0) / sum(n.buffers) OVER ()) - 1), 2) AS imbalance_percent
       FROM pg_sweep_get_nodes() n;
 
-COMMENT ON VIEW pg_sweep_nodes IS 'one row per NUMA node that this server may use: sums over its partitions since stats_reset';
+COMMENT ON VIEW pg_sweep_nodes IS 'one row per NUMA node that this server uses: sums over its partitions since stats_reset';
 COMMENT ON COLUMN pg_sweep_nodes.node IS 'the kernel''s number of the node';
 COMMENT ON COLUMN pg_sweep_nodes.cpus IS 'CPUs nearest to this node that this server may use';
 COMMENT ON COLUMN pg_sweep_nodes.partitions IS 'partitions that belong to the node';
@@ -402,7 +402,7 @@ CREATE VIEW pg_sweep_numa_residence AS
     SELECT * FROM pg_sweep_get_numa_residence();
 
 COMMENT ON VIEW pg_sweep_numa_residence IS 'one row per part of shared memory, partition and NUMA node, as the kernel tells; of many pages a sample';
-COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers), descriptors (of buffers), procs (PGPROCs), fast-path locks and slots (of processes), a name as in pg_shmem_allocations, or other (all smaller parts)';
+COMMENT ON COLUMN pg_sweep_numa_residence.what IS 'blocks (the buffers), descriptors (of buffers), procs (PGPROCs), fast-path locks and slots (of processes), a name as in pg_shmem_allocations, unallocated (left for later), or other (all smaller parts)';
 COMMENT ON COLUMN pg_sweep_numa_residence.partition IS 'partition of the blocks or descriptors; NULL for the rest';
 COMMENT ON COLUMN pg_sweep_numa_residence.node IS 'node of the pages; NULL for pages never used (of huge pages: not known to have been used), or if the kernel does not tell';
 COMMENT ON COLUMN pg_sweep_numa_residence.wanted_node IS 'node where pg_sweep.numa_placement puts them; NULL for all nodes in turn, or any';

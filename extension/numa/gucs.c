@@ -73,7 +73,7 @@ define_developer_gucs(void)
 {
 	DefineCustomIntVariable("pg_sweep.numa_debug_nodes",
 							"Sets the number of emulated NUMA nodes.",
-							"A process is on the node of its number modulo this value. No memory is placed. Zero asks the machine.",
+							"A process is on the node of its number modulo this value. No memory is placed, and pg_sweep.numa_nodes has no effect. Zero asks the machine.",
 							&pgsweep_numa_debug_nodes,
 							0, 0, PGSWEEP_NUMA_MAX_NODES,
 							PGC_POSTMASTER,

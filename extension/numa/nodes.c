@@ -52,7 +52,7 @@ pgsweep_numa_parse_nodes(const char *list, bool *named)
 			errno = 0;
 			bounds[i] = strtol(p, &end, 10);
 			if (errno != 0 || bounds[i] >= PGSWEEP_NUMA_MAX_NODE_IDS)
-				return "The kernel's numbers of nodes are less than 1024.";
+				return "Node numbers must be less than 1024.";
 			for (p = end; isspace((unsigned char) *p); p++)
 				;
 			if (i == 0 && *p != '-')

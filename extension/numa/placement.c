@@ -18,6 +18,7 @@
  * a node are moved.
  *
  * If the kernel refuses, the server starts without placement and logs why.
+ * What has been written by then stays where it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -405,7 +406,7 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 		errno = status->error;
 		ereport(WARNING,
 				(errmsg("pg_sweep could not place shared memory on NUMA nodes: %m"),
-				 errdetail("The server continues as with pg_sweep.numa_placement = off."),
+				 errdetail("The server continues without placement. Pages that it has written already stay where they are."),
 				 hint ? errhint("%s", hint) : 0));
 	}
 	else if (status->effective == PGSWEEP_NUMA_PLACEMENT_OFF)

@@ -5,8 +5,10 @@
  *
  * Core's index has the start and size of each named part, but not what a hash
  * table has allocated for its elements, nor semaphores.  So a part reaches to
- * the start of the next one: core fills a hash table when it makes it.  The
- * parts together are the whole segment, and each page belongs to one of them.
+ * the start of the next one: core gives a hash table its first elements when it
+ * makes it.  Tables of locks grow later, out of what is not allocated, which is
+ * a part, too.  The parts together are the whole segment, and each page belongs
+ * to one of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,9 +86,11 @@ named_starts(FunctionCallInfo fcinfo, int *n, int64 *size, int64 *anchor)
 		if (slot->tts_isnull[1])	/* the sum of what has no name */
 			continue;
 		next->offset = DatumGetInt64(slot->tts_values[1]);
-		next->name = PGSWEEP_NUMA_PIECE_OTHER;
-		if (slot->tts_isnull[0])	/* what is not allocated */
+		if (slot->tts_isnull[0])
+		{
+			next->name = "unallocated";
 			*size = next->offset + DatumGetInt64(slot->tts_values[2]);
+		}
 		else
 			next->name = TextDatumGetCString(slot->tts_values[0]);
 		if (strcmp(next->name, "pg_sweep numa") == 0)

@@ -356,6 +356,7 @@ SELECT count(*) > 0, count(node), count(pages), string_agg(DISTINCT note, '; ')
 	$log = start_with({ numa_placement => 'partition' }, SHIM_NODES => 2, SHIM_LOG => $calls, SHIM_DENY => 'mbind:3');
 	like($log, qr/WARNING:  pg_sweep could not place shared memory on NUMA nodes: Operation not permitted\n/, 'refused: a warning');
 	like($log, qr/HINT:  In a container, the capability SYS_NICE/, 'refused: with a hint');
+	like($log, qr/DETAIL:  The server continues without placement\. Pages that it has written already stay where they are/, 'refused: what is left');
 	is(query($status), 'off|partition|Operation not permitted|t|2', 'refused: pg_sweep_status');
 	@mbind = map { [ split ' ' ] } split /\n/, slurp_file($calls);
 	is_deeply([ map { "$_->[2] $_->[5]" } @mbind ],

@@ -41,6 +41,12 @@ query(q{SELECT pg_prewarm('filler')}) foreach 1 .. 2;
 is("$all $unused", "$pages 0", 'a full pool: all pages are used');
 is(query('SELECT sum(resident_buffers) FROM pg_sweep_nodes'), $pages / 2, 'and pg_sweep_nodes remembers all buffers');
 
+# What core has not given out is a part with a name of its own.
+my ($left) = query('SELECT allocated_size FROM pg_shmem_allocations WHERE name IS NULL');
+cmp_ok($left, '>', 512 * 1024 + 2 * 4096, 'enough is unallocated to be shown');
+cmp_ok(abs($left - query(q{SELECT coalesce(sum(bytes), 0) FROM pg_sweep_numa_residence WHERE what = 'unallocated'})),
+	'<=', 4096, 'it is shown as that');
+
 # Mapping the pool takes 4 kB for each 2 MB, 256 kB
 my $session = $node->background_psql('postgres');
 my $tables = q{SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmPTE:\s*(\d+)'))[1]};
