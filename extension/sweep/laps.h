@@ -39,10 +39,12 @@
 /*
  * How much further than the slowest a hand may go, in laps.  With what is not
  * published yet and a lease (hand.h), hands are at most a quarter apart.  Each
- * process that chooses at the same moment can add a lease: with 128 processes of
- * one home and partitions of 256 buffers, that was a lap.  Less would hit partitions that are equally busy: allocations come in bursts.  With
- * a sixteenth, 15 % of an even load went to other nodes (128 MB, four nodes,
- * 8000 allocations per second).
+ * process that chooses at the same moment can add a lease: with 128 processes
+ * of one home and partitions of 256 buffers, that was a lap.
+ *
+ * Less would hit partitions that are equally busy: allocations come in bursts.
+ * With a sixteenth, 15 % of an even load went to other nodes (128 MB, four
+ * nodes, 8000 allocations per second).
  */
 #define PGSWEEP_LAPS_AHEAD		0.125
 
@@ -94,7 +96,7 @@ typedef struct PgSweepLaps
 	 */
 	pg_atomic_uint64 done[PGSWEEP_MAX_PARTITIONS];
 
-	/* Laps are counted from here; written when balancing begins */
+	/* Laps are counted from here; written by the background writer */
 	uint64		base[PGSWEEP_MAX_PARTITIONS];	/* tickets */
 } PgSweepLaps;
 
