@@ -184,7 +184,10 @@ pgsweep_laps_look(PgSweepLaps *laps, uint32 n)
  * Partition i has published a new epoch: can that change the words?  It can if
  * i is now ahead.  While some are ahead, it also can if i is behind no longer:
  * the slowest is one of those that were behind.  The slowest only goes on, so a
- * position that it had before makes for a look too many, never too few.
+ * position that it had before makes for a look too many, never too few.  One
+ * case is left: laps are counted anew between the reads of a look and its
+ * stores, which then are too large, and no process looks.  The look in the
+ * background writer's next cycle mends it.
  *
  * So an even load needs some eight looks per lap, not 16 per partition.  A look
  * reads eight lines with 64 partitions, which all of them write.
