@@ -10,21 +10,12 @@ use warnings FATAL => 'all';
 
 use File::Path qw(make_path);
 use MachineTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SweepTest;
+use PropertyTest;
 use Test::More;
 
-my $seed = $ENV{HOMES_SEED} || 1;
-my $cases = $ENV{HOMES_CASES} || 5000;
-
-my $node = PostgreSQL::Test::Cluster->new('homes');
-$node->init;
+my $node = property_node('homes', 'test_sweep_homes');
 sub sql { return $node->safe_psql('postgres', $_[0]); }
-
-$node->start;
-require_modules($node, 'test_sweep_homes');
-sql('CREATE EXTENSION test_sweep');
 
 # ---- machines of test/numa/sysfs ----
 
@@ -62,36 +53,17 @@ foreach my $nonsense ('', "\n", 'x', '-', ',', '7-', "99999999999999999999\n", "
 	is($ret, 0, 'nonsense is read: "' . substr($nonsense =~ s/\n/\\n/r, 0, 25) . '"');
 }
 
-# ---- random machines ----
+# ---- random machines, mutants ----
 
-note "seed $seed";
-my @columns = qw(violation cases threads hybrid whole cut shared unusable without uneven unknown across);
-my %found;
-@found{@columns} = split /\|/,
-  sql('SELECT ' . join(', ', map { qq{"$_"} } @columns) . " FROM test_sweep_homes($seed, $cases)");
-is($found{violation}, '', 'every property holds');
-is($found{cases}, $cases, "on $cases machines");
-cmp_ok($found{$_}, '>', $cases / 100, "exercised: $_ ($found{$_})") for @columns[ 2 .. $#columns ];
+check_cases($node, 'homes', 5000, 1);
+check_mutants($node, 'homes', 500, 18, '^reads');
 
-# ---- mutants ----
-
-my @mutants = grep { $_ ne 'pg_sweep' } split /\n/, sql('SELECT test_sweep_homes_codes()');
-cmp_ok(scalar @mutants, '>=', 25, scalar(@mutants) . ' mutants');
-foreach my $mutant (@mutants)
+foreach my $mutant (grep { /^reads/ } split /\n/, sql('SELECT test_sweep_homes_codes()'))
 {
-	my @caught;
+	my @caught = grep { $_->[1] ne '' }
+	  map { [ $_, sql("SELECT violation FROM test_sweep_machine($arguments{$_}, '$mutant')") ] } @names;
 
-	if ($mutant =~ /^reads/)
-	{
-		@caught = grep { $_->[1] ne '' }
-		  map { [ $_, sql("SELECT violation FROM test_sweep_machine($arguments{$_}, '$mutant')") ] } @names;
-	}
-	else
-	{
-		my $violation = sql("SELECT violation FROM test_sweep_homes($seed, 500, '$mutant')");
-		@caught = ([ 'a random machine', $violation ]) if $violation ne '';
-	}
-	isnt(scalar @caught, 0, "mutant \"$mutant\" is caught" . (@caught ? " on $caught[0][0]: $caught[0][1]" : ''));
+	isnt(scalar @caught, 0, "mutant \"$mutant\" is caught by: " . join(' ', map { $_->[0] } @caught));
 }
 
 $node->stop;

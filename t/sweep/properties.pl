@@ -8,22 +8,17 @@ use strict;
 use warnings FATAL => 'all';
 
 use IPC::Run qw(start finish);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SweepTest;
+use PropertyTest;
 use Test::More;
 
 my $first_seed = $ENV{SWEEP_SEED} || 1;
 my $seeds = $ENV{SWEEP_SEEDS} || 20;
 my $last_seed = $first_seed + $seeds - 1;
 
-my $node = PostgreSQL::Test::Cluster->new('properties');
-$node->init;
+my $node = property_node('properties', 'test_sweep');
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-$node->start;
-require_modules($node, 'test_sweep');
-sql('CREATE EXTENSION test_sweep');
 note "seeds $first_seed to $last_seed";
 
 # Pools and backends: tiny pools, sizes that are no multiple of any batch, a pool
@@ -33,18 +28,10 @@ my $pools = '(16, 4), (16, 200), (17, 40), (1000, 8), (1021, 60), (5000, 30), (1
 # The hand's first ticket: zero, and near 2^32
 my $starts = '(0::int8), (4294967000)';
 
-# One row of sums as a hash, NULLs as empty strings
-sub row
-{
-	my ($sql) = @_;
-	my @lines = split /\n/, $node->safe_psql('postgres', $sql, extra_params => [ '-x', '-A' ]);
-	return map { split /\|/, $_, 2 } @lines;
-}
-
 sub simulate
 {
 	my ($interrupts) = @_;
-	return row(
+	return named_row($node,
 		qq{SELECT count(*) AS runs, count(violation) AS violations,
 				  min(violation || ' (seed ' || seed || ', ' || n || ' buffers, ' || b || ' backends)') AS first,
 				  sum(tickets) AS tickets, sum(looks) AS looks, sum(switched) AS switched,

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * test/sweep/test_sweep/property.h
- *	  Common parts of the property tests: the code under test by its name, and
- *	  results as rows.
+ *	  Common parts of the property tests: the code under test by its name,
+ *	  random cases, and results as rows.
  *
  * Each test has a table of structs whose first member is a name: pg_sweep's
  * code and its mutants.
@@ -12,8 +12,10 @@
 #ifndef PROPERTY_H
 #define PROPERTY_H
 
+#include "common/pg_prng.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 /* The first property that does not hold, for tests that stop there; "" if none */
@@ -107,6 +109,37 @@ violation_row(FunctionCallInfo fcinfo, const char *violation,
 	Datum		value = violation ? CStringGetTextDatum(violation) : (Datum) 0;
 
 	return result_row(fcinfo, &value, 1, violation == NULL, counts, counts_size);
+}
+
+/* What makes random cases; run_cases() seeds it */
+static pg_prng_state prng;
+
+static inline uint32
+random_in(uint32 low, uint32 high)
+{
+	return (uint32) pg_prng_uint64_range(&prng, low, high);
+}
+
+/*
+ * An SQL function (seed, number of cases, code), given that code's entry.
+ * check_case makes a random case and returns false if a property does not hold.
+ * The first of the counts is that of cases.
+ */
+static inline Datum
+run_cases(FunctionCallInfo fcinfo, bool (*check_case) (const void *code),
+		  const void *code, int64 *counts, Size counts_size)
+{
+	bool		good = true;
+
+	pg_prng_seed(&prng, PG_GETARG_INT64(0));
+	memset(counts, 0, counts_size);
+	for (int32 i = PG_GETARG_INT32(1); i > 0 && good; i--)
+	{
+		CHECK_FOR_INTERRUPTS();
+		counts[0]++;
+		good = check_case(code);
+	}
+	return violation_row(fcinfo, good ? NULL : violation_text(), counts, counts_size);
 }
 
 #endif							/* PROPERTY_H */

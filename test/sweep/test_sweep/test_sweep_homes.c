@@ -10,8 +10,6 @@
  */
 #include "postgres.h"
 
-#include "common/pg_prng.h"
-#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/array.h"
 
@@ -52,14 +50,7 @@ typedef struct HomesCounts
 } HomesCounts;
 
 static HomesCounts counts;
-static pg_prng_state prng;
 static PgSweepNumaTopology machine;
-
-static uint32
-random_in(uint32 low, uint32 high)
-{
-	return (uint32) pg_prng_uint64_range(&prng, low, high);
-}
 
 /* ---- what must be true ---- */
 
@@ -457,28 +448,23 @@ make_machine(PgSweepNumaTopology *t)
 	limit_machine(t);
 }
 
+static bool
+check_case(const void *code)
+{
+	uint32		wanted[PGSWEEP_NUMA_MAX_NODES];
+
+	make_machine(&machine);
+	return check_machine(code, &machine,
+						 random_in(0, 3) == 0 ? MAX_PARTS : random_in(1, 12), wanted);
+}
+
 /*
  * test_sweep_homes(seed, cases, code)
  */
 Datum
 test_sweep_homes(PG_FUNCTION_ARGS)
 {
-	const HomesCode *code = FIND_CODE(homes_codes, 2);
-	bool		good = true;
-
-	pg_prng_seed(&prng, PG_GETARG_INT64(0));
-	memset(&counts, 0, sizeof(counts));
-	for (int32 i = PG_GETARG_INT32(1); i > 0 && good; i--)
-	{
-		uint32		wanted[PGSWEEP_NUMA_MAX_NODES];
-
-		CHECK_FOR_INTERRUPTS();
-		counts.cases++;
-		make_machine(&machine);
-		good = check_machine(code, &machine, random_in(0, 3) == 0 ? MAX_PARTS : random_in(1, 12),
-							 wanted);
-	}
-	return violation_row(fcinfo, good ? NULL : violation_text(), &counts, sizeof(counts));
+	return run_cases(fcinfo, check_case, FIND_CODE(homes_codes, 2), &counts.cases, sizeof(counts));
 }
 
 Datum

@@ -14,8 +14,6 @@
 
 #include <math.h>
 
-#include "common/pg_prng.h"
-#include "miscadmin.h"
 #include "sweep/batch.h"
 #include "sweep/laps.h"
 #include "sweep/lease.h"
@@ -225,14 +223,7 @@ typedef struct Pool
 } Pool;
 
 static LapsCounts counts;
-static pg_prng_state prng;
 static Pool pool;
-
-static uint32
-random_in(uint32 low, uint32 high)
-{
-	return (uint32) pg_prng_uint64_range(&prng, low, high);
-}
 
 /* Own node first; other nodes are equally far */
 static void
@@ -459,8 +450,9 @@ check_shares(double granularity)
 }
 
 static bool
-check_case(const LapsCode *code)
+check_case(const void *entry)
 {
+	const LapsCode *code = entry;
 	uint64		laps = 0;
 	uint32		smallest = MAX_PARTITION;
 
@@ -475,7 +467,6 @@ check_case(const LapsCode *code)
 	}
 	for (uint64 k = 0; k < (WARM_LAPS + MEASURED_LAPS) * laps; k++)
 		allocate(code, random_in(0, pool.nbackends - 1), k > WARM_LAPS * laps);
-	counts.cases++;
 	pfree(pool.usage);
 
 	counts.worst_spread = Max(counts.worst_spread, (int64) (pool.spread * 1000));
@@ -494,17 +485,7 @@ check_case(const LapsCode *code)
 Datum
 test_sweep_laps(PG_FUNCTION_ARGS)
 {
-	const LapsCode *code = FIND_CODE(laps_codes, 2);
-	bool		good = true;
-
-	pg_prng_seed(&prng, PG_GETARG_INT64(0));
-	memset(&counts, 0, sizeof(counts));
-	for (int32 i = PG_GETARG_INT32(1); i > 0 && good; i--)
-	{
-		CHECK_FOR_INTERRUPTS();
-		good = check_case(code);
-	}
-	return violation_row(fcinfo, good ? NULL : violation_text(), &counts, sizeof(counts));
+	return run_cases(fcinfo, check_case, FIND_CODE(laps_codes, 2), &counts.cases, sizeof(counts));
 }
 
 Datum

@@ -12,8 +12,6 @@
 
 #include <math.h>
 
-#include "common/pg_prng.h"
-#include "miscadmin.h"
 #include "sweep/layout.h"
 
 #include "layout_mutants.h"
@@ -50,12 +48,6 @@ typedef struct LayoutCounts
 } LayoutCounts;
 
 static LayoutCounts counts;
-static pg_prng_state prng;
-static uint32
-random_in(uint32 low, uint32 high)
-{
-	return (uint32) pg_prng_uint64_range(&prng, low, high);
-}
 
 /* Each order of magnitude as often as the others */
 static uint32
@@ -255,8 +247,10 @@ check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, const double *sha
 }
 
 static bool
-check_case(const LayoutCode *code)
+check_case(const void *entry)
 {
+	const LayoutCode *code = entry;
+
 	/*
 	 * descriptors in pages of 4 and 64 kB, blocks in pages of 64 kB, 2 MB, 1
 	 * GB
@@ -279,7 +273,6 @@ check_case(const LayoutCode *code)
 	if (random_in(0, 99) == 0)
 		nbuffers = MIN_BUFFERS + random_in(0, 64);
 
-	counts.cases++;
 	if (!check_number(code, configured, nbuffers, nnodes, random_magnitude(1, MAX_PER_NODE),
 					  &number) ||
 		!check_shares(code, nbuffers, number, share))
@@ -293,17 +286,7 @@ check_case(const LayoutCode *code)
 Datum
 test_sweep_layout(PG_FUNCTION_ARGS)
 {
-	const LayoutCode *code = FIND_CODE(layout_codes, 2);
-	bool		good = true;
-
-	pg_prng_seed(&prng, PG_GETARG_INT64(0));
-	memset(&counts, 0, sizeof(counts));
-	for (int32 i = PG_GETARG_INT32(1); i > 0 && good; i--)
-	{
-		CHECK_FOR_INTERRUPTS();
-		good = check_case(code);
-	}
-	return violation_row(fcinfo, good ? NULL : violation_text(), &counts, sizeof(counts));
+	return run_cases(fcinfo, check_case, FIND_CODE(layout_codes, 2), &counts.cases, sizeof(counts));
 }
 
 Datum
