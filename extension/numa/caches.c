@@ -6,8 +6,9 @@
  *
  * Only lists of CPUs are read, no ids.  Cache ids are missing on most
  * machines that are not x86, core ids begin anew in each package, and in
- * virtual machines both can be anything.  A list says what is wanted, on all
- * of them: its members share something.  It has online CPUs only.
+ * virtual machines both can be anything.  A list says what is wanted: its
+ * members share something.  It has online CPUs only.  (powerpc has lists of
+ * caches since Linux 5.9; before, nothing is known of caches there.)
  *
  * Each list is read once, for its first CPU.  That keeps 1024 CPUs cheap, and
  * what comes out is a partition of the CPUs, whatever the files say.
@@ -24,7 +25,7 @@
 /*
  * The caches that count are those of this level or the next lower one that
  * there is.  A fourth level, where it exists, is shared by whole packages
- * (s390x, some laptops), and is little faster than memory.
+ * (some laptops), and is little faster than memory.
  */
 #define CACHE_LEVEL		3
 
@@ -111,7 +112,8 @@ find_core(const char *root, uint32 cpu, uint32 ncpus, uint16 *core)
 
 /*
  * Linux numbers the directories of a CPU's caches without gaps, not by their
- * levels.
+ * levels.  Where a level has two, for data and instructions, the same CPUs
+ * share them on all known machines, so either will do.
  */
 static void
 find_cache(const char *root, uint32 cpu, uint32 ncpus, uint16 *cache)
@@ -130,10 +132,6 @@ find_cache(const char *root, uint32 cpu, uint32 ncpus, uint16 *cache)
 			break;
 		level = atoi(content);
 		if (level <= best_level || level > CACHE_LEVEL)
-			continue;
-		snprintf(name, sizeof(name), "cache/index%d/type", i);
-		if (read_file(root, cpu, name, content, sizeof(content)) &&
-			strncmp(content, "Instruction", strlen("Instruction")) == 0)
 			continue;
 		best = i;
 		best_level = level;
@@ -162,7 +160,10 @@ pgsweep_numa_read_caches(const char *root, uint32 ncpus, uint16 *core, uint16 *c
 			cache[cpu] = PGSWEEP_NUMA_NO_CACHE;
 	}
 
-	/* should the files contradict each other, the core decides */
+	/*
+	 * Should the files contradict each other, the core decides.  They do on
+	 * s390x, where the lists of a core's caches have one thread each.
+	 */
 	for (uint32 cpu = 0; cpu < ncpus; cpu++)
 		cache[cpu] = cache[core[cpu]];
 }

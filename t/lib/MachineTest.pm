@@ -97,6 +97,7 @@ sub groups
 	my ($machine, $scope) = @_;
 	my @cores = @{ $machine->{cores} };
 
+	return map { [$_] } map { @$_ } @cores if $scope eq 'cpu';
 	return @cores if $scope eq 'core';
 	return [ map { @$_ } @cores ] if $scope eq 'all';
 	if ($scope =~ /^(\d+) cores$/)
@@ -163,7 +164,7 @@ sub make_machine
 				write_file($folder, 'type', "$cache->{type}\n");
 				write_file($folder, 'shared_cpu_list', list(@share));
 				write_file($folder, 'id', ($machine->{id} eq '0' ? 0 : $id) . "\n") if $machine->{id} ne 'none';
-				next if $cache->{level} > 3 || $cache->{type} eq 'Instruction' || $cache->{level} < ($level[$cpu] // 0);
+				next if $cache->{level} > 3 || $cache->{level} < ($level[$cpu] // 0);
 				($cache[$cpu], $level[$cpu]) = ($share[0], $cache->{level});
 			}
 			$id++;
@@ -175,7 +176,7 @@ sub make_machine
 	  [ map { $is_online{$_} ? $machine->{node}{$_} // die "CPU $_ has no node" : -1 } 0 .. $last ],
 	  [ map { $usable->{$_} && $is_online{$_} ? 1 : 0 } 0 .. $last ],
 	  [ map { $core[$_] // $_ } 0 .. $last ],
-	  [ map { $cache[$_] // -1 } 0 .. $last ];
+	  [ map { $cache[ $core[$_] // $_ ] // -1 } 0 .. $last ];
 }
 
 1;

@@ -22,7 +22,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 my $trees = PostgreSQL::Test::Utils::tempdir();
 my %arguments;
 my @names = machine_names();
-cmp_ok(scalar @names, '>=', 22, scalar(@names) . ' machines');
+cmp_ok(scalar @names, '>=', 12, scalar(@names) . ' machines');
 
 foreach my $name (@names)
 {
@@ -56,7 +56,7 @@ foreach my $nonsense ('', "\n", 'x', '-', ',', '7-', "99999999999999999999\n", "
 # ---- random machines, mutants ----
 
 check_cases($node, 'homes', 5000, 1);
-check_mutants($node, 'homes', 500, 18, '^reads');
+check_mutants($node, 'homes', 500, 13, '^reads');
 
 foreach my $mutant (grep { /^reads/ } split /\n/, sql('SELECT test_sweep_homes_codes()'))
 {

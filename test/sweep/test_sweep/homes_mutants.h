@@ -29,31 +29,6 @@ typedef struct HomesCode
 
 /* ---- reading ---- */
 
-static void
-read_no_threads(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
-{
-	READ(root, ncpus, core, cache);
-	for (uint32 cpu = 0; cpu < ncpus; cpu++)
-		core[cpu] = cpu;
-}
-
-static void
-read_no_caches(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
-{
-	READ(root, ncpus, core, cache);
-	for (uint32 cpu = 0; cpu < ncpus; cpu++)
-		cache[cpu] = PGSWEEP_NUMA_NO_CACHE;
-}
-
-/* The last CPU is overlooked */
-static void
-read_short(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
-{
-	READ(root, ncpus - 1, core, cache);
-	core[ncpus - 1] = ncpus - 1;
-	cache[ncpus - 1] = PGSWEEP_NUMA_NO_CACHE;
-}
-
 /* By what the files under a CPU's directory say, with these names */
 static void
 read_lists(const char *root, uint32 ncpus, uint16 *core, uint16 *cache,
@@ -102,7 +77,7 @@ read_last_index(const char *root, uint32 ncpus, uint16 *core, uint16 *cache)
 	uint16		fourth[PGSWEEP_NUMA_MAX_CPUS];
 
 	READ(root, ncpus, core, cache);
-	read_lists(root, ncpus, cores, fourth, "", "cache/index5/shared_cpu_list");
+	read_lists(root, ncpus, cores, fourth, "", "cache/index4/shared_cpu_list");
 	for (uint32 cpu = 0; cpu < ncpus; cpu++)
 		if (fourth[cpu] != PGSWEEP_NUMA_NO_CACHE)
 			cache[cpu] = fourth[cpu];
@@ -201,35 +176,7 @@ wanted_rounded(const PgSweepNumaTopology *t, uint32 node)
 	return n;
 }
 
-/* None for a node without CPUs */
-static uint32
-wanted_none(const PgSweepNumaTopology *t, uint32 node)
-{
-	return find_groups(t, node)->n == 0 ? 0 : WANTED(t, node);
-}
-
 /* ---- which ---- */
-
-/* Neighbours by number, as it was once */
-static void
-divide_by_rank(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
-			   PgSweepHomes *homes)
-{
-	uint32		cpus = 0;
-	uint32		rank = 0;
-
-	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
-		cpus += t->cpu_node[cpu] == node && t->cpu_usable[cpu];
-	cpus = Max(cpus, 1);
-	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
-		if (t->cpu_node[cpu] == node)
-		{
-			uint32		r = t->cpu_usable[cpu] ? rank++ : cpu % cpus;
-
-			homes[cpu].first = parts.first + r * parts.span / cpus;
-			homes[cpu].span = Max((r + 1) * parts.span / cpus - r * parts.span / cpus, 1);
-		}
-}
 
 static void
 divide_without_threads(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
@@ -261,35 +208,13 @@ divide_from_zero(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
 	DIVIDE(t, node, parts, homes);
 }
 
-/* One partition more, or less, than there are */
+/* One partition more than there are */
 static void
 divide_one_more(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
 				PgSweepHomes *homes)
 {
 	parts.span++;
 	DIVIDE(t, node, parts, homes);
-}
-
-static void
-divide_one_less(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
-				PgSweepHomes *homes)
-{
-	parts.span = Max(parts.span - 1, 1);
-	DIVIDE(t, node, parts, homes);
-}
-
-/* The last core is off by one */
-static void
-divide_off_by_one(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
-				  PgSweepHomes *homes)
-{
-	DIVIDE(t, node, parts, homes);
-	for (uint32 cpu = t->cpu_limit; cpu-- > 0;)
-		if (t->cpu_node[cpu] == node && homes[cpu].first > parts.first)
-		{
-			homes[cpu].first--;
-			break;
-		}
 }
 
 /* Whole groups as they come, until a partition is full */
@@ -354,22 +279,8 @@ divide_forgetting(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
 			homes[cpu] = parts;
 }
 
-/* An unusable CPU has no home */
-static void
-divide_usable(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
-			  PgSweepHomes *homes)
-{
-	DIVIDE(t, node, parts, homes);
-	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
-		if (t->cpu_node[cpu] == node && !t->cpu_usable[cpu])
-			homes[cpu].span = 0;
-}
-
 static const HomesCode homes_codes[] = {
 	{"pg_sweep", READ, WANTED, DIVIDE},
-	{"reads no threads", read_no_threads, WANTED, DIVIDE},
-	{"reads no caches", read_no_caches, WANTED, DIVIDE},
-	{"reads all but the last", read_short, WANTED, DIVIDE},
 	{"reads index3", read_third_index, WANTED, DIVIDE},
 	{"reads new kernels", read_new_kernels, WANTED, DIVIDE},
 	{"reads level 4", read_last_index, WANTED, DIVIDE},
@@ -379,19 +290,14 @@ static const HomesCode homes_codes[] = {
 	{"wanted: by all CPUs", READ, wanted_by_all, DIVIDE},
 	{"wanted: one per cache", READ, wanted_by_groups, DIVIDE},
 	{"wanted: rounded down", READ, wanted_rounded, DIVIDE},
-	{"wanted: none", READ, wanted_none, DIVIDE},
-	{"homes: by rank", READ, WANTED, divide_by_rank},
 	{"homes: no threads", READ, WANTED, divide_without_threads},
 	{"homes: no caches", READ, WANTED, divide_without_caches},
 	{"homes: by all CPUs", READ, WANTED, divide_by_all},
 	{"homes: from zero", READ, WANTED, divide_from_zero},
 	{"homes: one more", READ, WANTED, divide_one_more},
-	{"homes: one less", READ, WANTED, divide_one_less},
-	{"homes: off by one", READ, WANTED, divide_off_by_one},
 	{"homes: greedily", READ, WANTED, divide_greedily},
 	{"homes: in turn", READ, WANTED, divide_in_turn},
 	{"homes: forgets the unusable", READ, WANTED, divide_forgetting},
-	{"homes: none for the unusable", READ, WANTED, divide_usable},
 };
 
 #endif							/* HOMES_MUTANTS_H */

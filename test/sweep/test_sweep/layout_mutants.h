@@ -199,22 +199,6 @@ unit_on_average(uint32 n, const double *share, uint32 unit)
 
 /* ---- where they end ---- */
 
-/* The same number of buffers each, wherever that is */
-static void
-sizes_off_grid(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
-			   const double *share, uint32 *size)
-{
-	double		end = 0;
-	uint32		before = 0;
-
-	for (uint32 i = 0; i < n; i++)
-	{
-		end += share[i];
-		size[i] = (i == n - 1 ? nbuffers : (uint32) end) - before;
-		before += size[i];
-	}
-}
-
 /* The same for each, whatever the shares */
 static void
 sizes_without_shares(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
@@ -280,25 +264,6 @@ sizes_without_tail(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
 	pgsweep_layout_sizes(nbuffers - (nbuffers - head) % unit, n, unit, head, share, size);
 }
 
-/* By products that do not go into 32 bits */
-static void
-sizes_overflow(uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
-			   const double *share, uint32 *size)
-{
-	uint32		units = (nbuffers - head) / unit;
-	uint32		before = 0;
-
-	pgsweep_layout_sizes(nbuffers, n, unit, head, share, size);
-	if (units % n == 0 && share[0] == share[n - 1])
-		for (uint32 i = 0; i < n - 1; i++)
-		{
-			uint32		end = head + units * (i + 1) / n * unit;
-
-			size[i] = end - before;
-			before = end;
-		}
-}
-
 #define NUMBER	pgsweep_num_partitions_for
 #define SHARES	pgsweep_layout_shares
 #define GRID	pgsweep_layout_unit
@@ -322,13 +287,11 @@ static const LayoutCode layout_codes[] = {
 	{"grid: never", NUMBER, SHARES, unit_never, SIZES},
 	{"grid: if any room", NUMBER, SHARES, unit_if_any_room, SIZES},
 	{"grid: on average", NUMBER, SHARES, unit_on_average, SIZES},
-	{"sizes: off grid", NUMBER, SHARES, GRID, sizes_off_grid},
 	{"sizes: no shares", NUMBER, SHARES, GRID, sizes_without_shares},
 	{"sizes: no head", NUMBER, SHARES, GRID, sizes_without_head},
 	{"sizes: rest to last", NUMBER, SHARES, GRID, sizes_rest_to_last},
 	{"sizes: rest to first", NUMBER, SHARES, GRID, sizes_rest_to_first},
 	{"sizes: no tail", NUMBER, SHARES, GRID, sizes_without_tail},
-	{"sizes: overflow", NUMBER, SHARES, GRID, sizes_overflow},
 };
 
 #endif							/* LAYOUT_MUTANTS_H */
