@@ -24,6 +24,8 @@
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "access/twophase.h"
 #include "feature.h"
 #include "miscadmin.h"
@@ -55,6 +57,36 @@ static int	num_slot_arrays = 0;
  * last time that shared memory was created.
  */
 static PgSweepNumaPlacementStatus decided;
+
+/*
+ * The part of a node's memory that its buffers may have before it gets less
+ * than other nodes.  The documentation of shared_buffers advises 25 to 40 % of
+ * memory; the other half is for the processes and the kernel's cache.  More
+ * would be of little use: what does not fit goes to other nodes silently.
+ */
+#define NODE_MEMORY_PART	0.5
+
+/*
+ * Huge pages are reserved for this, so all that are left are room.  By now core
+ * has written what it keeps besides the buffers.
+ */
+uint64
+pgsweep_numa_room_for_parts(uint32 node)
+{
+	Size		page_size = pgsweep_numa_shmem_page_size();
+	uint64		memory = pgsweep_numa_topology.node_memory[node];
+
+	if (decided.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION)
+		return PG_UINT64_MAX;
+	if (page_size > sysconf(_SC_PAGESIZE))
+	{
+		int64		unused;
+		int64		room = pgsweep_numa_room(node, page_size, &unused);
+
+		return room >= 0 ? room : PG_UINT64_MAX;
+	}
+	return memory > 0 ? memory * NODE_MEMORY_PART : PG_UINT64_MAX;
+}
 
 void
 pgsweep_numa_set_parts(const PgSweepNumaPart *new_parts, int n, bool (*in_use) (void))

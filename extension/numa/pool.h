@@ -25,6 +25,13 @@ typedef struct PgSweepNumaPart
 } PgSweepNumaPart;
 
 /*
+ * Bytes of buffers that a node has room for; PG_UINT64_MAX if that is not known,
+ * or no part is going to be put on its node.  Called while shared memory is
+ * created, after core's part.
+ */
+extern uint64 pgsweep_numa_room_for_parts(uint32 node);
+
+/*
  * Set the parts, which together are the whole pool.  At start, before any
  * feature is installed.  in_use says, in any process at any time, if processes
  * prefer the parts of their node now.

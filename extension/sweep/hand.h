@@ -86,7 +86,6 @@ pgsweep_partition_init(PgSweepPartition *part, uint32 first_buffer, uint32 num_b
 	part->epoch_shift = pg_leftmost_one_pos32(epoch_size);
 	part->first_buffer = first_buffer;
 	part->num_buffers = num_buffers;
-	part->node = 0;
 }
 
 /*

@@ -105,13 +105,33 @@ largest_group(const NodeGroups *g)
 	return largest;
 }
 
+/*
+ * The number of runs of equally many groups, of the size that homes.h says; 0
+ * if groups differ, or none does.
+ */
+static uint32
+count_equal_runs(const NodeGroups *g)
+{
+	uint32		each = largest_group(g);
+
+	if (each * g->n != g->cores || each == 0)
+		return 0;
+	for (uint32 k = PGSWEEP_CORES_PER_PARTITION / each;
+		 k * each >= PGSWEEP_CORES_PER_PARTITION_LEAST; k--)
+		if (g->n % k == 0)
+			return g->n / k;
+	return 0;
+}
+
 uint32
 pgsweep_homes_wanted(const PgSweepNumaTopology *t, uint32 node)
 {
 	const uint32 most = PGSWEEP_CORES_PER_PARTITION;
 	NodeGroups *g = find_groups(t, node);
-	uint32		wanted = 0;
+	uint32		wanted = count_equal_runs(g);
 
+	if (wanted > 0)
+		return wanted;
 	if (largest_group(g) <= most)
 		wanted = count_runs(g, 0, most);
 	else
@@ -232,5 +252,23 @@ pgsweep_homes_divide(const PgSweepNumaTopology *t, uint32 node,
 		end = (rank + 1) * group->parts / group->cores;
 		homes[cpu].first += first;
 		homes[cpu].span = Max(end - first, 1);
+	}
+}
+
+void
+pgsweep_homes_count(const PgSweepNumaTopology *t, uint32 node,
+					const PgSweepHomes *homes, double *cores)
+{
+	NodeGroups *g = find_groups(t, node);
+
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+	{
+		uint16	   *rank = &g->rank[t->cpu_core[cpu]];
+
+		if (t->cpu_node[cpu] != node || !t->cpu_usable[cpu] || *rank == NONE)
+			continue;
+		for (uint32 i = 0; i < homes[cpu].span; i++)
+			cores[homes[cpu].first + i] += 1.0 / homes[cpu].span;
+		*rank = NONE;			/* counted, and so are its other threads */
 	}
 }

@@ -8,11 +8,14 @@
  * the first after head buffers: the array need not begin at a page boundary.
  * Each size is within one unit of the partition's share.
  *
- * Shares are equal as long as they fit into the memory of all nodes.  Only a
- * node that is too small gets less.  They do not follow memory where there is
+ * Nodes have equal shares as long as these fit into their memory.  Only a node
+ * that is too small gets less.  Shares do not follow memory where there is
  * enough of it: nodes differ by a few percent anyway (the kernel's own, the
- * firmware's), homes expect the same from each partition, and balance sends
- * allocations to where more buffers are.
+ * firmware's), and balance sends allocations to where more buffers are.
+ *
+ * Within a node, shares follow the cores at home.  Otherwise hands of an even
+ * load would move at different paces, and balance would send what is too much
+ * to other homes.
  *
  * Only arithmetic: test/sweep/test_sweep tries all cases.
  *
@@ -23,24 +26,20 @@
 
 #include "sweep/laps.h"
 
-/*
- * The part of a node's memory that its buffers may have before it gets less
- * than other nodes.  The documentation of shared_buffers advises 25 to 40 % of
- * memory; the other half is for the processes and the kernel's cache.  More
- * would be of little use: what does not fit goes to other nodes silently.
- */
-#define PGSWEEP_NODE_MEMORY_PART	0.5
-
 /* At least this many, if the pool has room for them */
 #define PGSWEEP_MIN_PARTITIONS		4
 
 /*
- * Minimum of buffers in a partition.  With the automatic number, all backends
- * of a partition can have a handful pinned.  A configured number is limited
- * only by the smallest possible shared_buffers.
+ * Minimum of buffers in a partition.  With the automatic number it is that of
+ * the average one: all backends of a partition can have a handful pinned, and
+ * a smaller one is the home of fewer.  A configured number is limited only by
+ * the smallest possible shared_buffers.
  */
 #define PGSWEEP_PARTITION_BUFFERS_AUTO	128
 #define PGSWEEP_PARTITION_BUFFERS_MIN	16
+
+/* Halvings that find a number to the 53 bits of a double, and some */
+#define PGSWEEP_LAYOUT_PASSES	64
 
 /*
  * The number of partitions for a pool. configured is pg_sweep.partitions, 0 =
@@ -69,23 +68,34 @@ pgsweep_num_partitions_for(uint32 configured, uint32 nbuffers,
 	return limit > nnodes ? limit / nnodes * nnodes : limit;
 }
 
+static inline double
+pgsweep_layout_share(double level, double weight, double room)
+{
+	return Max(Min(level * weight, room), PGSWEEP_PARTITION_BUFFERS_MIN);
+}
+
 /*
- * The share of each partition, in buffers: equal ones, but no more than there
- * is room for.  What some have no room for goes to the others equally.  If all
- * together have no room, shares are in proportion to it.
+ * The share of each partition, in buffers: in proportion to its weight, but no
+ * more than there is room for, and at least the minimum.  What some have no
+ * room for goes to the others by weight.  If all together have no room, shares
+ * are in proportion to it.
  *
- * n * PGSWEEP_PARTITION_BUFFERS_MIN <= nbuffers, or n = 1.
+ * n * PGSWEEP_PARTITION_BUFFERS_MIN <= nbuffers, or n = 1; weights are
+ * positive.
  */
 static inline void
-pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *room, double *share)
+pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *weight,
+					  const double *room, double *share)
 {
-	double		level = (double) nbuffers / n;
+	double		low = 0;
+	double		high = 0;
 	double		all_room = 0;
 
 	for (uint32 i = 0; i < n; i++)
 	{
 		share[i] = Max(room[i], PGSWEEP_PARTITION_BUFFERS_MIN);
 		all_room += share[i];
+		high = Max(high, nbuffers / weight[i]);
 	}
 	if (all_room <= nbuffers)
 	{
@@ -94,23 +104,21 @@ pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *room, double *sha
 		return;
 	}
 
-	/* each pass raises the level, or has found it */
-	for (uint32 pass = 0; pass < n; pass++)
+	/* The level at which they are all buffers: as near as doubles go */
+	for (int pass = 0; pass < PGSWEEP_LAYOUT_PASSES; pass++)
 	{
-		double		left = nbuffers;
-		uint32		above = 0;
+		double		level = (low + high) / 2;
+		double		sum = 0;
 
 		for (uint32 i = 0; i < n; i++)
-		{
-			if (share[i] > level)
-				above++;
-			else
-				left -= share[i];
-		}
-		level = left / Max(above, 1);
+			sum += pgsweep_layout_share(level, weight[i], room[i]);
+		if (sum < nbuffers)
+			low = level;
+		else
+			high = level;
 	}
 	for (uint32 i = 0; i < n; i++)
-		share[i] = Min(share[i], level);
+		share[i] = pgsweep_layout_share(high, weight[i], room[i]);
 }
 
 /*

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "numa/pool.h"
 #include "numa/topology.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
@@ -37,33 +38,35 @@ pgsweep_count_partitions(void)
 	return pgsweep_num_partitions_for(pgsweep_partitions, NBuffers, t->nnodes, per_node);
 }
 
-static uint32
-partition_node(uint32 i)
-{
-	return i * pgsweep_numa_topology.nnodes / PgSweepPool->num_partitions;
-}
-
 /*
- * The share of each partition: its part of what its node has room for.
+ * The share of each partition: equal ones for nodes, and of a node's by cores
+ * at home.  Where no cores are, as on a node without CPUs, equal ones, too.
+ *
+ * Cores and not CPUs, as for homes: the kernel gives each core a process before
+ * it gives any core a second, and two threads allocate little more than one.
  */
 static void
-find_shares(double *share)
+find_shares(const double *cores, double *share)
 {
 	uint32		n = PgSweepPool->num_partitions;
 	uint32		parts[PGSWEEP_NUMA_MAX_NODES] = {0};
+	double		node_cores[PGSWEEP_NUMA_MAX_NODES] = {0};
+	double		weight[PGSWEEP_MAX_PARTITIONS];
 	double		room[PGSWEEP_MAX_PARTITIONS];
 
 	for (uint32 i = 0; i < n; i++)
-		parts[partition_node(i)]++;
+	{
+		parts[PgSweepPool->parts[i].node]++;
+		node_cores[PgSweepPool->parts[i].node] += cores[i];
+	}
 	for (uint32 i = 0; i < n; i++)
 	{
-		uint32		node = partition_node(i);
-		uint64		memory = pgsweep_numa_topology.node_memory[node];
+		uint32		node = PgSweepPool->parts[i].node;
 
-		room[i] = memory == 0 ? NBuffers :
-			memory * PGSWEEP_NODE_MEMORY_PART / BLCKSZ / parts[node];
+		weight[i] = node_cores[node] > 0 ? cores[i] * parts[node] / node_cores[node] : 1;
+		room[i] = pgsweep_numa_room_for_parts(node) / BLCKSZ * weight[i] / parts[node];
 	}
-	pgsweep_layout_shares(NBuffers, n, room, share);
+	pgsweep_layout_shares(NBuffers, n, weight, room, share);
 }
 
 /*
@@ -73,7 +76,7 @@ find_shares(double *share)
  * would be too coarse.
  */
 static void
-cut_pool(uint32 *size)
+cut_pool(const double *cores, uint32 *size)
 {
 	Size		page = pgsweep_numa_shmem_page_size();
 	uint32		n = PgSweepPool->num_partitions;
@@ -94,7 +97,7 @@ cut_pool(uint32 *size)
 		element = sizeof(BufferDescPadded);
 	}
 
-	find_shares(share);
+	find_shares(cores, share);
 	unit = pgsweep_layout_unit(n, share, page / element);
 	head = (uint32) ((TYPEALIGN(page, base) - base) / element) % unit;
 	pgsweep_layout_sizes(NBuffers, n, unit, head, share, size);
@@ -171,31 +174,48 @@ find_node_homes(void)
 }
 
 /*
+ * Find the homes of CPUs, and count the cores at home in each partition.
+ */
+static void
+find_cpu_homes(double *cores)
+{
+	const PgSweepNumaTopology *t = &pgsweep_numa_topology;
+
+	find_node_homes();
+	if (t->emulated)
+		return;					/* pgsweep_home() does not look at CPUs */
+	for (uint32 node = 0; node < t->nnodes; node++)
+	{
+		pgsweep_homes_divide(t, node, node_homes[node], cpu_homes);
+		pgsweep_homes_count(t, node, cpu_homes, cores);
+	}
+}
+
+/*
  * Fill PgSweepPool->parts.  Called when shared memory is created, after
  * core's part; PgSweepPool->num_partitions is set.
  */
 void
 pgsweep_init_partitions(void)
 {
+	double		cores[PGSWEEP_MAX_PARTITIONS] = {0};
 	uint32		size[PGSWEEP_MAX_PARTITIONS] = {0};
+	uint32		n = PgSweepPool->num_partitions;
 	uint32		first = 0;
 
-	cut_pool(size);
-	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
-	{
-		PgSweepPartition *part = &PgSweepPool->parts[i];
+	for (uint32 i = 0; i < n; i++)
+		PgSweepPool->parts[i].node = i * pgsweep_numa_topology.nnodes / n;
+	for (uint32 i = 0; i < n; i++)
+		sort_by_distance(i);
+	find_cpu_homes(cores);
+	cut_pool(cores, size);
 
-		pgsweep_partition_init(part, first, size[i]);
-		part->node = partition_node(i);
+	for (uint32 i = 0; i < n; i++)
+	{
+		pgsweep_partition_init(&PgSweepPool->parts[i], first, size[i]);
 		first += size[i];
 	}
 	Assert(first == NBuffers);
-
-	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
-		sort_by_distance(i);
-	find_node_homes();
-	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
-		pgsweep_homes_divide(&pgsweep_numa_topology, node, node_homes[node], cpu_homes);
 }
 
 uint32

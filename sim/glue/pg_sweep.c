@@ -96,6 +96,12 @@ make_topology(void)
 
 /* ---- other files of the extension ---- */
 
+uint64
+pgsweep_numa_room_for_parts(uint32 node)
+{
+	return PG_UINT64_MAX;
+}
+
 static const PgSweepFeature sweep_feature = {
 	.works_without_patch = true,
 	.take_slot = pgsweep_enter_slot,
@@ -202,8 +208,8 @@ cycle(void)
 
 /*
  * Of all leases that have ended: how many per cent of their allocations were by
- * processes on the node of the buffer, and how many times the mean the busiest
- * partition has given out.  (Not by pgsweep_sum_partitions(): a process may have
+ * processes on the node of the buffer, and by those whose home it is in; and how
+ * many times the mean the busiest partition has given out.  (Not by pgsweep_sum_partitions(): a process may have
  * been stopped while it wrote its counters.)
  */
 static void
@@ -211,6 +217,7 @@ report_partitions(void)
 {
 	uint64		sum = 0;
 	uint64		local = 0;
+	uint64		away = 0;
 	uint64		most = 0;
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
@@ -224,11 +231,13 @@ report_partitions(void)
 
 			allocations += count->allocations;
 			local += count->local;
+			away += count->redirected_in;
 		}
 		sum += allocations;
 		most = Max(most, allocations);
 	}
 	sim_result("local_percent", sum ? 100.0 * local / sum : 0);
+	sim_result("home_percent", sum ? 100.0 * (sum - away) / sum : 0);
 	sim_result("busiest_partition", sum ? (double) most * PgSweepPool->num_partitions / sum : 0);
 }
 

@@ -1,11 +1,12 @@
 # What the server makes of a machine's caches and of its nodes' memory: homes of
-# processes by the CPU that they run on, CPUs that came online later included, and
-# partitions that fit into small nodes.  Files and answers of the kernel are emulated
+# processes by the CPU that they run on, CPUs that came online later included, sizes of
+# partitions by the cores at home, and partitions that fit into small nodes.  Files and answers of the kernel are emulated
 # (test/numa/sysfs, test/numa/shim).
 
 use strict;
 use warnings FATAL => 'all';
 
+use File::Path qw(make_path);
 use MachineTest;
 use PostgreSQL::Test::Utils;
 use SweepTest;
@@ -57,6 +58,22 @@ sub start_machine
 	return;
 }
 
+sub sizes { return query('SELECT num_buffers FROM pg_sweep_partitions ORDER BY partition'); }
+
+# Sizes follow these parts of a number of buffers: to a page of descriptors, or to one
+# buffer if some partition has less than four such pages
+sub check_sizes
+{
+	my ($of_what, $buffers, @parts) = @_;
+	my @sizes = split /\n/, sizes();
+	my $unit = (grep { $buffers * $_ < 256 } @parts) ? 1 : 64;
+	my @off = grep { abs($sizes[$_] - $buffers * $parts[$_]) > $unit } 0 .. $#parts;
+
+	is(scalar @sizes, scalar @parts, scalar(@parts) . ' partitions');
+	is("@off", '', "sizes follow $of_what: @sizes");
+	return;
+}
+
 # A new process that allocates on this CPU: its node and its home
 sub home_on
 {
@@ -74,6 +91,7 @@ write_file($folder, 'runs_on', "0 0\n");
 start_machine('xeon-snc3');
 query('CREATE EXTENSION pg_sweep; CREATE TABLE pages (pad text)');
 is(query('SELECT nodes, partitions FROM pg_sweep_status'), '6|18', 'six nodes of 32 cores: three partitions each');
+check_sizes('cores at home', 4096 / 6, (11 / 32, 11 / 32, 10 / 32) x 6);
 is(query('SELECT sum(cpus), max(cpus) FROM pg_sweep_nodes'), '384|64', 'all CPUs are known');
 
 # cores 0-10, 11-21 and 22-31 of each node, and their second threads
@@ -104,21 +122,50 @@ $node->append_conf('postgresql.conf', 'pg_sweep.partitions = 2');
 start_machine('epyc-rome');
 is(query('SELECT nodes, partitions FROM pg_sweep_status'), '1|2', 'a configured number wins');
 is(home_on($_->[0], 0), "0|$_->[1]", "home of CPU $_->[0]") foreach [ 3, 0 ], [ 31, 0 ], [ 32, 1 ], [ 64, 0 ], [ 127, 1 ];
+check_sizes('cores at home', 4096, 1 / 2, 1 / 2);
 $node->stop;
+
+# some caches of four cores have two partitions, others one
+$node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 24);
+start_machine('epyc-rome');
+my %cores;
+$cores{ home_on($_, 0) =~ s/.*\|//r }++ foreach 0 .. 63;
+check_sizes('cores at home', 4096, map { $cores{$_} / 64 } 0 .. 23);
+is(join(' ', sort { $a <=> $b } values %cores), '2 ' x 16 . '4 4 4 4 4 4 4 4', 'of 2 or 4 cores');
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 0);
+start_machine('epyc-rome');
+is(query('SELECT partitions FROM pg_sweep_status'), 8, 'by itself: partitions of two caches');
+$node->stop;
+
+# more partitions than cores, and nodes that are emulated, where a process has a home by
+# its number
+$node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 20);
+start_machine('hybrid-without-l3');
+check_sizes('cores, and parts of cores, at home', 4096, map { (1 / 8 / $_) x $_ } (2, 3) x 4);
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 24);
+$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_debug_nodes', 2);
+start_with(SHIM_SYSFS => "$folder/epyc-rome", SHIM_CPUS => 64);
+check_sizes('nothing', 4096, (1 / 24) x 24);
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'pg_sweep.numa_debug_nodes', 0);
 $node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 0);
 
 # ---- shares ----
 
 $node->adjust_conf('postgresql.conf', 'shared_buffers', '16MB');
-sub sizes { return query('SELECT num_buffers FROM pg_sweep_partitions ORDER BY partition'); }
-
-start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;16');
-is(query('SELECT string_agg(buffers::text, \' \' ORDER BY node) FROM pg_sweep_nodes') =~ /^(\d+) (\d+)$/ && abs($1 - $2) <= 128,
-	1, 'a node that has room for its share gets the same');
+start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;8');
+check_sizes('nothing, if none is put on a node', 2048, (1 / 4) x 4);
 $node->stop;
 
 my $calls = "$folder/mbind.log";
 $node->adjust_conf('postgresql.conf', 'pg_sweep.numa_placement', 'partition');
+start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;16', SHIM_LOG => "$folder/other.log");
+is(query('SELECT string_agg(buffers::text, \' \' ORDER BY node) FROM pg_sweep_nodes') =~ /^(\d+) (\d+)$/ && abs($1 - $2) <= 128,
+	1, 'a node that has room for its share gets the same');
+$node->stop;
+
 start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;8', SHIM_LOG => $calls);
 my @sizes = split /\n/, sizes();
 is(scalar @sizes, 4, 'two partitions on each node');
@@ -138,6 +185,15 @@ $node->stop;
 start_with(SHIM_NODES => 2, SHIM_MEMORY => '16;8');
 @sizes = split /\n/, sizes();
 cmp_ok(abs($sizes[0] + $sizes[1] - 2 * ($sizes[2] + $sizes[3])), '<=', 256, "too little everywhere: shares by memory (@sizes)");
+$node->stop;
+
+# Huge pages: what is left of those reserved on a node, all of it, and not its memory
+make_path("$folder/nodes/node$_/hugepages/hugepages-2048kB") foreach 0, 1;
+write_file("$folder/nodes/node0/hugepages/hugepages-2048kB", 'free_hugepages', "100\n");
+write_file("$folder/nodes/node1/hugepages/hugepages-2048kB", 'free_hugepages', "3\n");
+$node->append_conf('postgresql.conf', "huge_pages = on\nhuge_page_size = 2MB\n");
+start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;8', SHIM_HUGE => 1, SHIM_NODE_FILES => "$folder/nodes", SHIM_LOG => "$folder/other.log");
+check_sizes('huge pages that are left', 2048, 5 / 16, 5 / 16, 3 / 16, 3 / 16);
 $node->stop;
 
 done_testing();

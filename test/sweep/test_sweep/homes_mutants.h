@@ -21,11 +21,14 @@ typedef struct HomesCode
 	uint32		(*wanted) (const PgSweepNumaTopology *t, uint32 node);
 	void		(*divide) (const PgSweepNumaTopology *t, uint32 node,
 						   PgSweepHomes parts, PgSweepHomes *homes);
+	void		(*count) (const PgSweepNumaTopology *t, uint32 node,
+						  const PgSweepHomes *homes, double *cores);
 } HomesCode;
 
 #define READ	pgsweep_numa_read_caches
 #define WANTED	pgsweep_homes_wanted
 #define DIVIDE	pgsweep_homes_divide
+#define COUNT	pgsweep_homes_count
 
 /* ---- reading ---- */
 
@@ -176,6 +179,43 @@ wanted_rounded(const PgSweepNumaTopology *t, uint32 node)
 	return n;
 }
 
+/* As full as possible, even where that makes unequal ones of equal caches */
+static uint32
+wanted_uneven(const PgSweepNumaTopology *t, uint32 node)
+{
+	NodeGroups *g = find_groups(t, node);
+
+	return largest_group(g) <= 12 ? Max(count_runs(g, 0, 12), 1) : WANTED(t, node);
+}
+
+/* Equal ones, however small they get */
+static uint32
+wanted_even(const PgSweepNumaTopology *t, uint32 node)
+{
+	NodeGroups *g = find_groups(t, node);
+	uint32		each = largest_group(g);
+
+	if (g->n > 0 && each <= 12 && each * g->n == g->cores)
+		for (uint32 k = 12 / each;; k--)
+			if (g->n % k == 0)
+				return g->n / k;
+	return WANTED(t, node);
+}
+
+/* Equal ones, as many as homes.h allows */
+static uint32
+wanted_most(const PgSweepNumaTopology *t, uint32 node)
+{
+	NodeGroups *g = find_groups(t, node);
+	uint32		each = largest_group(g);
+
+	if (g->n > 0 && each * g->n == g->cores)
+		for (uint32 k = 1; k * each <= 12; k++)
+			if (g->n % k == 0 && k * each >= 8)
+				return g->n / k;
+	return WANTED(t, node);
+}
+
 /* ---- which ---- */
 
 static void
@@ -279,25 +319,74 @@ divide_forgetting(const PgSweepNumaTopology *t, uint32 node, PgSweepHomes parts,
 			homes[cpu] = parts;
 }
 
+/* ---- how many cores at home ---- */
+
+static void
+count_threads(const PgSweepNumaTopology *t, uint32 node, const PgSweepHomes *homes, double *cores)
+{
+	COUNT(without_threads(t), node, homes, cores);
+}
+
+static void
+count_all(const PgSweepNumaTopology *t, uint32 node, const PgSweepHomes *homes, double *cores)
+{
+	COUNT(all_usable(t), node, homes, cores);
+}
+
+/* A core with several homes counts as a whole one for each */
+static void
+count_whole(const PgSweepNumaTopology *t, uint32 node, const PgSweepHomes *homes, double *cores)
+{
+	static PgSweepHomes one[PGSWEEP_NUMA_MAX_CPUS];
+
+	for (uint32 i = 0; i < PG_UINT8_MAX; i++)
+	{
+		for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		{
+			one[cpu].first = homes[cpu].first + i;
+			one[cpu].span = i < homes[cpu].span;
+		}
+		COUNT(t, node, one, cores);
+	}
+}
+
+/* Cores of other nodes are forgotten */
+static void
+count_anew(const PgSweepNumaTopology *t, uint32 node, const PgSweepHomes *homes, double *cores)
+{
+	for (uint32 cpu = 0; cpu < t->cpu_limit; cpu++)
+		if (t->cpu_node[cpu] == node && t->cpu_usable[cpu])
+			for (uint32 i = 0; i < homes[cpu].span; i++)
+				cores[homes[cpu].first + i] = 0;
+	COUNT(t, node, homes, cores);
+}
+
 static const HomesCode homes_codes[] = {
-	{"pg_sweep", READ, WANTED, DIVIDE},
-	{"reads index3", read_third_index, WANTED, DIVIDE},
-	{"reads new kernels", read_new_kernels, WANTED, DIVIDE},
-	{"reads level 4", read_last_index, WANTED, DIVIDE},
-	{"reads ids", read_ids, WANTED, DIVIDE},
-	{"wanted: by threads", READ, wanted_by_threads, DIVIDE},
-	{"wanted: no caches", READ, wanted_without_caches, DIVIDE},
-	{"wanted: by all CPUs", READ, wanted_by_all, DIVIDE},
-	{"wanted: one per cache", READ, wanted_by_groups, DIVIDE},
-	{"wanted: rounded down", READ, wanted_rounded, DIVIDE},
-	{"homes: no threads", READ, WANTED, divide_without_threads},
-	{"homes: no caches", READ, WANTED, divide_without_caches},
-	{"homes: by all CPUs", READ, WANTED, divide_by_all},
-	{"homes: from zero", READ, WANTED, divide_from_zero},
-	{"homes: one more", READ, WANTED, divide_one_more},
-	{"homes: greedily", READ, WANTED, divide_greedily},
-	{"homes: in turn", READ, WANTED, divide_in_turn},
-	{"homes: forgets the unusable", READ, WANTED, divide_forgetting},
+	{"pg_sweep", READ, WANTED, DIVIDE, COUNT},
+	{"reads index3", read_third_index, WANTED, DIVIDE, COUNT},
+	{"reads new kernels", read_new_kernels, WANTED, DIVIDE, COUNT},
+	{"reads level 4", read_last_index, WANTED, DIVIDE, COUNT},
+	{"reads ids", read_ids, WANTED, DIVIDE, COUNT},
+	{"wanted: by threads", READ, wanted_by_threads, DIVIDE, COUNT},
+	{"wanted: no caches", READ, wanted_without_caches, DIVIDE, COUNT},
+	{"wanted: by all CPUs", READ, wanted_by_all, DIVIDE, COUNT},
+	{"wanted: one per cache", READ, wanted_by_groups, DIVIDE, COUNT},
+	{"wanted: rounded down", READ, wanted_rounded, DIVIDE, COUNT},
+	{"wanted: uneven", READ, wanted_uneven, DIVIDE, COUNT},
+	{"wanted: even at any price", READ, wanted_even, DIVIDE, COUNT},
+	{"wanted: the most", READ, wanted_most, DIVIDE, COUNT},
+	{"homes: no threads", READ, WANTED, divide_without_threads, COUNT},
+	{"homes: no caches", READ, WANTED, divide_without_caches, COUNT},
+	{"homes: by all CPUs", READ, WANTED, divide_by_all, COUNT},
+	{"homes: from zero", READ, WANTED, divide_from_zero, COUNT},
+	{"homes: one more", READ, WANTED, divide_one_more, COUNT},
+	{"homes: greedily", READ, WANTED, divide_greedily, COUNT},
+	{"homes: in turn", READ, WANTED, divide_in_turn, COUNT},
+	{"homes: forgets the unusable", READ, WANTED, divide_forgetting, COUNT},
+	{"cores: by threads", READ, WANTED, DIVIDE, count_threads},
+	{"cores: by all CPUs", READ, WANTED, DIVIDE, count_all},
+	{"cores: not divided", READ, WANTED, DIVIDE, count_whole},
+	{"cores: not added", READ, WANTED, DIVIDE, count_anew},
 };
 
 #endif							/* HOMES_MUTANTS_H */

@@ -18,7 +18,8 @@ typedef struct LayoutCode
 	const char *name;
 	uint32		(*number) (uint32 configured, uint32 nbuffers, uint32 nnodes,
 						   uint32 parts_per_node);
-	void		(*shares) (uint32 nbuffers, uint32 n, const double *room, double *share);
+	void		(*shares) (uint32 nbuffers, uint32 n, const double *weight,
+						   const double *room, double *share);
 	uint32		(*unit) (uint32 n, const double *share, uint32 unit);
 	void		(*sizes) (uint32 nbuffers, uint32 n, uint32 unit, uint32 head,
 						  const double *share, uint32 *size);
@@ -88,17 +89,38 @@ number_without_caches(uint32 configured, uint32 nbuffers, uint32 nnodes, uint32 
 
 /* ---- shares ---- */
 
-/* The same for each, whether there is room or not */
+static double
+fair_share(uint32 nbuffers, uint32 n, const double *weight, uint32 i)
+{
+	double		all = 0;
+
+	for (uint32 k = 0; k < n; k++)
+		all += weight[k];
+	return nbuffers * weight[i] / all;
+}
+
+/* By weight, whether there is room or not */
 static void
-shares_equal(uint32 nbuffers, uint32 n, const double *room, double *share)
+shares_without_room(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
 {
 	for (uint32 i = 0; i < n; i++)
-		share[i] = (double) nbuffers / n;
+		share[i] = fair_share(nbuffers, n, weight, i);
+}
+
+/* The same for each that has room, however many cores are at home there */
+static void
+shares_without_weights(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
+{
+	double		same[PGSWEEP_MAX_PARTITIONS];
+
+	for (uint32 i = 0; i < n; i++)
+		same[i] = 1;
+	pgsweep_layout_shares(nbuffers, n, same, room, share);
 }
 
 /* By memory, even where there is enough */
 static void
-shares_by_memory(uint32 nbuffers, uint32 n, const double *room, double *share)
+shares_by_memory(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
 {
 	double		all_room = 0;
 
@@ -110,52 +132,67 @@ shares_by_memory(uint32 nbuffers, uint32 n, const double *room, double *share)
 
 /* What one has no room for goes to all others, whether they have room or not */
 static void
-shares_once(uint32 nbuffers, uint32 n, const double *room, double *share)
+shares_once(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
 {
 	double		left = nbuffers;
-	double		equal = left / n;
-	uint32		open = 0;
+	double		open = 0;
 
 	for (uint32 i = 0; i < n; i++)
 	{
-		share[i] = Max(Min(room[i], equal), 16);
-		if (share[i] < equal)
+		double		fair = fair_share(nbuffers, n, weight, i);
+
+		share[i] = Max(Min(room[i], fair), 16);
+		if (share[i] != fair)
 			left -= share[i];
 		else
-			open++;
+			open += weight[i];
 	}
 	if (open == 0)
 	{
-		pgsweep_layout_shares(nbuffers, n, room, share);
+		pgsweep_layout_shares(nbuffers, n, weight, room, share);
 		return;
 	}
 	for (uint32 i = 0; i < n; i++)
-		if (share[i] >= equal)
-			share[i] = left / open;
+		if (share[i] == fair_share(nbuffers, n, weight, i))
+			share[i] = left * weight[i] / open;
 }
 
-/* Equal ones if all together have no room */
+/* By weight if all together have no room */
 static void
-shares_equal_if_full(uint32 nbuffers, uint32 n, const double *room, double *share)
+shares_fair_if_full(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
 {
 	double		all_room = 0;
 
 	for (uint32 i = 0; i < n; i++)
 		all_room += Max(room[i], 16);
 	if (all_room < nbuffers)
-		shares_equal(nbuffers, n, room, share);
+		shares_without_room(nbuffers, n, weight, room, share);
 	else
-		pgsweep_layout_shares(nbuffers, n, room, share);
+		pgsweep_layout_shares(nbuffers, n, weight, room, share);
+}
+
+/* What has few cores at home gets nearly nothing */
+static void
+shares_without_minimum_of_weights(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
+{
+	double		fair = fair_share(nbuffers, n, weight, 0);
+
+	pgsweep_layout_shares(nbuffers, n, weight, room, share);
+	if (n > 1 && fair < 16 && room[0] > 16)
+	{
+		share[n - 1] += share[0] - fair;
+		share[0] = fair;
+	}
 }
 
 /* A node that is nearly full gets nearly nothing */
 static void
-shares_without_minimum(uint32 nbuffers, uint32 n, const double *room, double *share)
+shares_without_minimum(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
 {
 	double		left = nbuffers;
 	double		some = Min(room[0], left / n);
 
-	pgsweep_layout_shares(nbuffers, n, room, share);
+	pgsweep_layout_shares(nbuffers, n, weight, room, share);
 	if (n > 1 && room[0] < 16)
 	{
 		share[n - 1] += share[0] - some;
@@ -278,11 +315,13 @@ static const LayoutCode layout_codes[] = {
 	{"number: tiny ones", number_of_tiny_ones, SHARES, GRID, SIZES},
 	{"number: zero", number_zero, SHARES, GRID, SIZES},
 	{"number: not by caches", number_without_caches, SHARES, GRID, SIZES},
-	{"shares: equal", NUMBER, shares_equal, GRID, SIZES},
+	{"shares: without room", NUMBER, shares_without_room, GRID, SIZES},
+	{"shares: no weights", NUMBER, shares_without_weights, GRID, SIZES},
 	{"shares: by memory", NUMBER, shares_by_memory, GRID, SIZES},
 	{"shares: once", NUMBER, shares_once, GRID, SIZES},
-	{"shares: equal if full", NUMBER, shares_equal_if_full, GRID, SIZES},
+	{"shares: no less if full", NUMBER, shares_fair_if_full, GRID, SIZES},
 	{"shares: no minimum", NUMBER, shares_without_minimum, GRID, SIZES},
+	{"shares: no minimum of the light", NUMBER, shares_without_minimum_of_weights, GRID, SIZES},
 	{"grid: always", NUMBER, SHARES, unit_always, SIZES},
 	{"grid: never", NUMBER, SHARES, unit_never, SIZES},
 	{"grid: if any room", NUMBER, SHARES, unit_if_any_room, SIZES},

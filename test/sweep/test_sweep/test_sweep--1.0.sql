@@ -67,7 +67,8 @@ CREATE FUNCTION test_sweep_layout(seed int8, number int4,
 		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
 		OUT fewer_than_nodes int8, OUT reduced int8, OUT rounded_up int8,
 		OUT automatic int8, OUT single int8, OUT most int8, OUT off_grid int8,
-		OUT with_head int8, OUT uneven int8, OUT limited int8, OUT "full" int8)
+		OUT with_head int8, OUT uneven int8, OUT limited int8, OUT "full" int8,
+		OUT weighted int8, OUT minimum int8)
 AS '$libdir/test_sweep_layout' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.
@@ -79,7 +80,7 @@ CREATE FUNCTION test_sweep_homes(seed int8, number int4,
 		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
 		OUT threads int8, OUT hybrid int8, OUT whole int8, OUT cut int8,
 		OUT shared int8, OUT unusable int8, OUT "without" int8, OUT uneven int8,
-		OUT unknown int8, OUT across int8)
+		OUT unknown int8, OUT across int8, OUT even int8, OUT unequal int8)
 AS '$libdir/test_sweep_homes' LANGUAGE C VOLATILE STRICT;
 
 -- The same on a machine that is described by files below root, and by what they

@@ -10,6 +10,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "portability/instr_time.h"
 #include "utils/array.h"
 
@@ -47,6 +49,8 @@ typedef struct HomesCounts
 	int64		uneven;			/* caches of different numbers of cores */
 	int64		unknown;		/* CPUs of no known node, or no known cache */
 	int64		across;			/* caches of several nodes */
+	int64		even;			/* equally many equal caches are wanted */
+	int64		unequal;		/* partitions have different cores at home */
 } HomesCounts;
 
 static HomesCounts counts;
@@ -138,10 +142,34 @@ largest_cache(void)
 	return largest;
 }
 
+/*
+ * From the definition: the fewest partitions of equally many equal caches that
+ * have 8 to 12 cores each; if there are none, the fewest of at most 12.
+ */
+static uint32
+expected_wanted(void)
+{
+	uint32		cores = 0;
+	bool		equal = true;
+
+	for (uint32 i = 0; i < truth.ncaches; i++)
+	{
+		equal = equal && truth.cores[i] == truth.cores[0];
+		cores += truth.cores[i];
+	}
+	for (uint32 n = 1; n <= truth.ncaches && equal; n++)
+		if (truth.ncaches % n == 0 && cores >= 8 * n && cores <= 12 * n)
+		{
+			counts.even++;
+			return n;
+		}
+	return largest_cache() <= 12 ? fewest(12) : fewest_parts(12);
+}
+
 static bool
 check_wanted(const HomesCode *code, const PgSweepNumaTopology *t, uint32 node, uint32 *wanted)
 {
-	uint32		expected = largest_cache() <= 12 ? fewest(12) : fewest_parts(12);
+	uint32		expected = expected_wanted();
 
 	*wanted = code->wanted(t, node);
 	if (*wanted != Max(expected, 1))
@@ -156,7 +184,34 @@ typedef struct PartTruth
 	uint32		cores;			/* usable ones at home in it */
 	int			cache;			/* -1 = none, -2 = several */
 	bool		shared;			/* by processes of a core with several */
+	double		at_home;		/* cores, and parts of those with several */
 } PartTruth;
+
+/*
+ * The cores at home that sizes follow.  This node's are added to those of
+ * others.
+ */
+static bool
+check_count(const HomesCode *code, const PgSweepNumaTopology *t, uint32 node,
+			PgSweepHomes parts, const PgSweepHomes *homes, const PartTruth *part)
+{
+	double		cores[MAX_PARTS + 2];
+
+	for (uint32 i = 0; i < lengthof(cores); i++)
+		cores[i] = i;
+	code->count(t, node, homes, cores);
+	for (uint32 i = 0; i < lengthof(cores); i++)
+	{
+		bool		own = i >= parts.first && i < parts.first + parts.span;
+		double		expected = own ? part[i - parts.first].at_home : 0;
+
+		if (fabs(cores[i] - i - expected) > 1e-6)
+			return violated("%f cores at home in partition %u of %u + %u instead of %f",
+							cores[i] - i, i, parts.first, parts.span, expected);
+		counts.unequal += own && expected != part[0].at_home;
+	}
+	return true;
+}
 
 /*
  * The homes of usable CPUs, as those of parts were filled in.
@@ -251,6 +306,8 @@ check_homes(const HomesCode *code, const PgSweepNumaTopology *t, uint32 node, Pg
 				part[i].cache = -2;
 			part[i].cores += truth.first_of_core[cpu];
 			part[i].shared |= home.span > 1;
+			if (truth.first_of_core[cpu])
+				part[i].at_home += 1.0 / home.span;
 			of_cache[cache] |= UINT64CONST(1) << i;
 		}
 		counts.shared += home.span > 1;
@@ -282,7 +339,8 @@ check_homes(const HomesCode *code, const PgSweepNumaTopology *t, uint32 node, Pg
 			if ((of_cache[truth.cache_of[cpu]] >> (homes[cpu].first - parts.first + i) & 1) == 0)
 				return violated("unusable CPU %u has a home that its cache has not", cpu);
 	}
-	return truth.ncaches == 0 || check_parts(part, parts.span);
+	return check_count(code, t, node, parts, homes, part) &&
+		(truth.ncaches == 0 || check_parts(part, parts.span));
 }
 
 /* All nodes, with up to most partitions each; wanted[] of each node */

@@ -45,6 +45,8 @@ typedef struct LayoutCounts
 	int64		uneven;			/* sizes differ by less than a unit */
 	int64		limited;		/* some share is less than others */
 	int64		full;			/* there is not room for all */
+	int64		weighted;		/* weights differ */
+	int64		minimum;		/* some share is the minimum, by its weight */
 } LayoutCounts;
 
 static LayoutCounts counts;
@@ -141,29 +143,57 @@ random_room(uint32 nbuffers, uint32 n, double *room)
 	}
 }
 
+/*
+ * Weights as partitions have them: the same for all, cores of 1 to 4, anything.
+ */
+static void
+random_weights(uint32 n, double *weight)
+{
+	uint32		kind = random_in(0, 2);
+
+	for (uint32 i = 0; i < n; i++)
+		weight[i] = kind == 0 ? 1 : kind == 1 ? random_in(1, 4) / 2.5 :
+			0.01 + pg_prng_double(&prng);
+}
+
 #define NEARLY(a, b)	(fabs((a) - (b)) <= 1e-6 * Max(fabs(a), fabs(b)))
 
 static bool
 check_shares(const LayoutCode *code, uint32 nbuffers, uint32 n, double *share)
 {
+	double		weight[PGSWEEP_MAX_PARTITIONS];
 	double		room[PGSWEEP_MAX_PARTITIONS];
 	double		all_room = 0;
 	double		sum = 0;
-	double		largest = 0;
+	double		all_weights = 0;
+	double		level_from = 0; /* buffers for a weight of 1 */
+	double		level_to = HUGE_VAL;
 	bool		enough = true;
+	bool		differ = false;
 	bool		all;
 
+	random_weights(n, weight);
 	random_room(nbuffers, n, room);
-	code->shares(nbuffers, n, room, share);
+	code->shares(nbuffers, n, weight, room, share);
 
 	for (uint32 i = 0; i < n; i++)
+		all_weights += weight[i];
+	for (uint32 i = 0; i < n; i++)
 	{
-		enough = enough && room[i] >= (double) nbuffers / n;
+		double		fair = nbuffers * weight[i] / all_weights;
+
+		enough = enough && room[i] >= fair && fair >= 16;
+		differ = differ || weight[i] != weight[0];
 		room[i] = Max(room[i], 16);
 		all_room += room[i];
 		sum += share[i];
-		largest = Max(largest, share[i]);
+		if (share[i] > 16.001)
+			level_from = Max(level_from, share[i] / weight[i]);
+		if (share[i] < room[i] && !NEARLY(share[i], room[i]))
+			level_to = Min(level_to, share[i] / weight[i]);
+		counts.minimum += i > 0 && fair < 16 && weight[i] < weight[0];
 	}
+	counts.weighted += differ;
 	all = all_room > nbuffers;
 	if (!NEARLY(sum, nbuffers))
 		return violated("shares of %u buffers add up to %f", nbuffers, sum);
@@ -171,20 +201,22 @@ check_shares(const LayoutCode *code, uint32 nbuffers, uint32 n, double *share)
 	{
 		if (share[i] < 15.999 && n > 1)
 			return violated("share %u of %u is %f", i, n, share[i]);
-		if (enough && !NEARLY(share[i], share[0]))
-			return violated("shares %f and %f with room for all", share[i], share[0]);
+		if (enough && !NEARLY(share[i], nbuffers * weight[i] / all_weights))
+			return violated("share %u of %u is %f, weight %f of %f, with room for all", i, n,
+							share[i], weight[i], all_weights);
 		if (!all && !NEARLY(share[i] / room[i], nbuffers / all_room))
 			return violated("share %u of %u is %f, room for %f, %f for all of %u", i, n,
 							share[i], room[i], all_room, nbuffers);
 		if (all && share[i] > room[i] && !NEARLY(share[i], room[i]))
 			return violated("share %u of %u is %f, room for %f", i, n, share[i], room[i]);
-		if (all && share[i] < room[i] && !NEARLY(share[i], room[i]) &&
-			!NEARLY(share[i], largest))
-			return violated("share %u of %u is %f, room for %f, another has %f", i, n,
-							share[i], room[i], largest);
 		counts.limited += i == 0 && all && !enough;
 		counts.full += i == 0 && !all;
 	}
+
+	/* less than by weight is for lack of room only, more is the minimum only */
+	if (all && level_from > level_to * (1 + 1e-6))
+		return violated("%f buffers for a weight of 1 here, and %f there, where room is", level_from,
+						level_to);
 	return true;
 }
 
