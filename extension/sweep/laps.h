@@ -98,6 +98,9 @@ typedef struct PgSweepLaps
 
 	/* Laps are counted from here; written by the background writer */
 	uint64		base[PGSWEEP_MAX_PARTITIONS];	/* tickets */
+	bool		balanced;		/* pg_sweep.balance, as it has that */
+	bool		passed_on;		/* a walk has found only pins and gone on, since
+								 * its last cycle; written by all */
 } PgSweepLaps;
 
 /*
@@ -225,6 +228,54 @@ pgsweep_laps_serving(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 
 		if (behind >> order->part[i] & 1)
 			return order->part[i];
 	return order->part[0];		/* both words are just being written */
+}
+
+/* How far apart the hands are, in laps */
+static inline double
+pgsweep_laps_spread(const PgSweepLaps *laps, PgSweepPartition *parts, uint32 n)
+{
+	double		least = DBL_MAX;
+	double		most = 0;
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		double		done = pgsweep_laps_done(laps, i, &parts[i], pgsweep_hand_read(&parts[i]));
+
+		least = Min(least, done);
+		most = Max(most, done);
+	}
+	return most - least;
+}
+
+/*
+ * The background writer's part, once in each of its cycles: balance from now
+ * on, or no longer, and mend what processes may have stored late.
+ *
+ * When balancing begins, laps are counted anew: otherwise a partition that was
+ * behind without balance would serve all for laps.
+ */
+static inline void
+pgsweep_laps_cycle(PgSweepLaps *laps, PgSweepPartition *parts, uint32 n, bool balance)
+{
+	bool		anew = balance != laps->balanced;
+
+	if (laps->passed_on)
+	{
+		laps->passed_on = false;
+		if (balance && pgsweep_laps_spread(laps, parts, n) > PGSWEEP_LAPS_LOST)
+			anew = true;
+	}
+	if (anew)
+		for (uint32 i = 0; i < n; i++)
+			laps->base[i] = pgsweep_hand_read(&parts[i]);
+	laps->balanced = balance;
+
+	for (uint32 i = 0; i < n; i++)
+		pgsweep_laps_publish(laps, i, &parts[i]);
+	if (balance)
+		pgsweep_laps_look(laps, n);
+	else
+		pgsweep_laps_store(&laps->ahead, 0);
 }
 
 #endif							/* PGSWEEP_LAPS_H */

@@ -30,7 +30,7 @@ extern const PgSweepOrder *pgsweep_order(uint32 home);
 
 /* laps.c: the background writer's part in the balance */
 extern void pgsweep_init_laps(void);
-extern void pgsweep_laps_cycle(void);
+extern void pgsweep_partitions_cycle(void);
 extern uint32 pgsweep_recent_allocations(uint32 partition);
 
 /* strategy_partitioned.c */

@@ -87,8 +87,8 @@ partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
 		target = order->part[++it->hops % PgSweepPool->num_partitions];
 
 		/* read first: with many pins, many processes come here */
-		if (!PgSweepPool->passed_on)
-			PgSweepPool->passed_on = true;
+		if (!PgSweepPool->laps.passed_on)
+			PgSweepPool->laps.passed_on = true;
 	}
 
 	it->home = home;
@@ -181,6 +181,6 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 const PgSweepStrategyRoutine pgsweep_partitioned_strategy = {
 	.position = partitioned_position,
 	.get_victim = partitioned_get_victim,
-	.cycle = pgsweep_laps_cycle,
+	.cycle = pgsweep_partitions_cycle,
 	.lru_scan = partitioned_lru_scan,
 };

@@ -238,10 +238,6 @@ typedef struct PgSweepPoolShared
 	/* "partitioned" */
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	PgSweepLaps laps pg_attribute_aligned(PG_CACHE_LINE_SIZE);
-	bool		balanced;		/* pg_sweep.balance, as the background writer
-								 * has it */
-	bool		passed_on;		/* a walk has found only pins and gone on, since
-								 * the background writer looked at the hands */
 
 	/*
 	 * Allocations by the home of the process and the partition that served

@@ -71,7 +71,7 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
 
 	/* a new epoch, most often by this lease */
 	if (unlikely(pgsweep_read_u64(&part->epoch) != epoch) &&
-		part != &PgSweepPool->whole && PgSweepPool->balanced)
+		part != &PgSweepPool->whole && PgSweepPool->laps.balanced)
 	{
 		PgSweepLaps *laps = &PgSweepPool->laps;
 		uint32		i = part - PgSweepPool->parts;

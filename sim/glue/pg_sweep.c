@@ -148,7 +148,8 @@ name_regions(void)
 		sim_region_name("hands", &PgSweepPool->parts[i].hand, sizeof(PgSweepHand));
 	sim_region_name("partitions", &PgSweepPool->whole, sizeof(PgSweepPool->whole));
 	sim_region_name("hands", &PgSweepPool->whole.hand, sizeof(PgSweepHand));
-	sim_region_name("laps", &PgSweepPool->laps, sizeof(PgSweepPool->laps));
+	sim_region_name("laps", &PgSweepPool->laps,
+					(char *) PgSweepPool->flow - (char *) &PgSweepPool->laps);
 	sim_region_name("flow", PgSweepPool->flow, sizeof(PgSweepPool->flow));
 	sim_region_name("slots", PgSweepPool->slots, counters - (char *) PgSweepPool->slots);
 	sim_region_name("part_counters", counters, PgSweep->num_slots * stride);

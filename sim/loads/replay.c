@@ -173,7 +173,6 @@ restore_sweep(void)
 		PgSweepPool->parts[i] = from->parts[i];
 	}
 	PgSweepPool->laps = from->laps;
-	PgSweepPool->balanced = from->balanced;
 	pg_atomic_write_u32(&PgSweepPool->batch, pg_atomic_read_u32((pg_atomic_uint32 *) &from->batch));
 	pg_atomic_write_u64(&PgSweepPool->active, pg_atomic_read_u64((pg_atomic_uint64 *) &from->active));
 }

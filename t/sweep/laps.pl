@@ -14,7 +14,7 @@ my $node = property_node('laps', 'test_sweep_laps');
 my %found = check_cases($node, 'laps', 200, 2.5);
 note "hands were at most $found{worst_spread} thousandths of a lap apart, shares "
   . $found{worst_share} / 100 . ' points from those of one clock';
-check_mutants($node, 'laps', 200, 11);
+check_mutants($node, 'laps', 200, 17);
 
 $node->stop;
 done_testing();

@@ -52,8 +52,8 @@ AS '$libdir/test_sweep_shared' LANGUAGE C VOLATILE STRICT;
 CREATE FUNCTION test_sweep_laps(seed int8, number int4,
 		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
 		OUT even int8, OUT one int8, OUT hot int8, OUT unequal int8,
-		OUT late int8, OUT remote int8, OUT worst_spread int8,
-		OUT worst_share int8)
+		OUT late int8, OUT pinned int8, OUT remote int8,
+		OUT worst_spread int8, OUT worst_share int8)
 AS '$libdir/test_sweep_laps' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.

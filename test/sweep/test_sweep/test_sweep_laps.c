@@ -8,6 +8,8 @@
  * usage count u when they are looked at anew serves in proportion to
  * n / (u + 1).
  *
+ * laps_mutants.h	the code under test, and broken variants of it
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -15,9 +17,9 @@
 #include <math.h>
 
 #include "sweep/batch.h"
-#include "sweep/laps.h"
 #include "sweep/lease.h"
 
+#include "laps_mutants.h"
 #include "property.h"
 
 PG_MODULE_MAGIC_EXT(
@@ -40,144 +42,6 @@ PG_FUNCTION_INFO_V1(test_sweep_laps_codes);
 #define LOCAL_TOLERANCE		0.04
 #define EVEN_TOLERANCE		0.01	/* with the same load for all homes */
 
-/*
- * What is tested: pg_sweep's own code, or a broken variant of it.
- */
-typedef struct LapsCode
-{
-	const char *name;
-	void		(*publish) (PgSweepLaps *laps, uint32 i, const PgSweepPartition *part);
-	bool		(*changing) (const PgSweepLaps *laps, uint32 i);
-	void		(*look) (PgSweepLaps *laps, uint32 n);
-	uint32		(*serving) (const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n);
-} LapsCode;
-
-/* ---- mutants ---- */
-
-/* Never looks: each home serves its own */
-static bool
-changing_never(const PgSweepLaps *laps, uint32 i)
-{
-	return false;
-}
-
-/* Looks while none is ahead: then some are for ever */
-static bool
-changing_ahead(const PgSweepLaps *laps, uint32 i)
-{
-	return pgsweep_read_u64(&laps->ahead) == 0 &&
-		pgsweep_laps_changing(laps, i);
-}
-
-/* Looks only while some are ahead: none ever is */
-static bool
-changing_slowest(const PgSweepLaps *laps, uint32 i)
-{
-	return pgsweep_read_u64(&laps->ahead) != 0 &&
-		pgsweep_laps_changing(laps, i);
-}
-
-/* Positions are not compared from a common base */
-static void
-publish_without_base(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
-{
-	static const PgSweepLaps no_base;
-
-	pgsweep_laps_write(&laps->done[i],
-					   pgsweep_laps_done(&no_base, i, part,
-										 pgsweep_read_u64(&part->epoch) << part->epoch_shift));
-}
-
-/* Compares ways without regard to sizes */
-static void
-publish_without_sizes(PgSweepLaps *laps, uint32 i, const PgSweepPartition *part)
-{
-	PgSweepPartition same = *part;
-
-	same.num_buffers = MAX_PARTITION;
-	pgsweep_laps_publish(laps, i, &same);
-}
-
-/* The last partition is overlooked */
-static void
-look_short(PgSweepLaps *laps, uint32 n)
-{
-	pgsweep_laps_look(laps, n - 1);
-}
-
-/* The next one serves, wherever its hand is */
-static uint32
-serving_next(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
-{
-	return order->part[pgsweep_read_u64(&laps->ahead) >> order->part[0] & 1];
-}
-
-/* Of other nodes, too, any that is not ahead, which takes it from its own */
-static uint32
-serving_not_ahead(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
-{
-	PgSweepOrder one_node = *order;
-
-	one_node.near = n;
-	return pgsweep_laps_serving(laps, &one_node, n);
-}
-
-/* Of the own node, too, only those that are behind */
-static uint32
-serving_behind(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
-{
-	PgSweepOrder no_node = *order;
-
-	no_node.near = 1;
-	return pgsweep_laps_serving(laps, &no_node, n);
-}
-
-/* All serve the same, the slowest */
-static uint32
-serving_slowest(const PgSweepLaps *laps, const PgSweepOrder *order, uint32 n)
-{
-	uint64		behind = pgsweep_read_u64(&laps->behind);
-
-	for (uint32 i = 0; i < n; i++)
-		if (behind >> i & 1)
-			return i;
-	return order->part[0];
-}
-
-/* Looks at each epoch */
-static bool
-changing_always(const PgSweepLaps *laps, uint32 i)
-{
-	return true;
-}
-
-static const LapsCode laps_codes[] = {
-	{"pg_sweep", pgsweep_laps_publish, pgsweep_laps_changing,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"never looks", pgsweep_laps_publish, changing_never,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"looks always", pgsweep_laps_publish, changing_always,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"looks only if it is ahead", pgsweep_laps_publish, changing_ahead,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"looks only while others are ahead", pgsweep_laps_publish, changing_slowest,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"has no base", publish_without_base, pgsweep_laps_changing,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"ignores sizes", publish_without_sizes, pgsweep_laps_changing,
-	pgsweep_laps_look, pgsweep_laps_serving},
-	{"overlooks the last", pgsweep_laps_publish, pgsweep_laps_changing,
-	look_short, pgsweep_laps_serving},
-	{"takes the next", pgsweep_laps_publish, pgsweep_laps_changing,
-	pgsweep_laps_look, serving_next},
-	{"takes from others' own", pgsweep_laps_publish, pgsweep_laps_changing,
-	pgsweep_laps_look, serving_not_ahead},
-	{"leaves its node early", pgsweep_laps_publish, pgsweep_laps_changing,
-	pgsweep_laps_look, serving_behind},
-	{"takes the slowest", pgsweep_laps_publish, pgsweep_laps_changing,
-	pgsweep_laps_look, serving_slowest},
-};
-
 /* ---- pools ---- */
 
 /* What was exercised; int64 each, as the SQL function's columns */
@@ -189,6 +53,7 @@ typedef struct LapsCounts
 	int64		hot;			/* pages of some partitions are used again */
 	int64		unequal;		/* sizes differ */
 	int64		late;			/* balancing begins with hands apart */
+	int64		pinned;			/* pins have taken some hands laps ahead */
 	int64		remote;			/* leases from another partition */
 	int64		worst_spread;	/* thousandths of a lap */
 	int64		worst_share;	/* hundredths of a point */
@@ -208,7 +73,8 @@ typedef struct Pool
 	PgSweepOrder order[PGSWEEP_MAX_PARTITIONS];
 	uint8		hot[PGSWEEP_MAX_PARTITIONS];	/* usage count of its pages */
 	uint8	   *usage;			/* of each buffer */
-	uint64		start[PGSWEEP_MAX_PARTITIONS];	/* hands when balancing began */
+	uint64		start[PGSWEEP_MAX_PARTITIONS];	/* hands when laps were counted
+												 * anew */
 	PgSweepLaps laps;
 	PgSweepLease leases[MAX_BACKENDS_HERE];
 	uint32		home[MAX_BACKENDS_HERE];
@@ -263,6 +129,7 @@ make_pool(void)
 	if (random_in(0, 1) == 0)
 		pool.nparts = random_in(2, 64);
 	pool.nnodes = random_in(0, 1) == 0 ? pool.nparts : random_in(1, pool.nparts);
+	pool.laps.balanced = true;
 	pool.nhot = random_in(0, 1) == 0 ? random_in(1, pool.nparts - 1) : 0;
 	for (uint32 i = 0; i < pool.nparts; i++)
 	{
@@ -285,19 +152,66 @@ make_pool(void)
 	counts.unequal += pool.unequal;
 }
 
-/* Hands have gone their ways before balancing begins */
+/* Hands go on by up to 100 laps, as without balance or past pins */
 static void
-begin_late(void)
+move_hands(uint32 from, double least)
 {
 	for (uint32 i = 0; i < pool.nparts; i++)
 	{
-		uint64		ticket = (uint64) pool.parts[i].num_buffers * random_in(0, 100);
+		PgSweepPartition *part = &pool.parts[i];
+		uint64		ticket = pgsweep_hand_read(part);
 
-		pg_atomic_write_u64(&pool.parts[i].hand.ticket, ticket);
-		pg_atomic_write_u64(&pool.parts[i].epoch, ticket >> pool.parts[i].epoch_shift);
-		pool.laps.base[i] = pool.start[i] = ticket;
+		if (i >= from)
+			ticket += (uint64) (part->num_buffers * (least + random_in(0, 100)));
+		pg_atomic_write_u64(&part->hand.ticket, ticket);
+		pg_atomic_write_u64(&part->epoch, ticket >> part->epoch_shift);
+		pool.start[i] = ticket;
 	}
+	pool.least = 0;
+}
+
+/*
+ * Laps are counted anew by a cycle of the background writer.  Meanwhile one
+ * process publishes a position, another stores a look, both by the laps of
+ * before.  The next cycle mends that.
+ */
+static void
+count_anew(const LapsCode *code)
+{
+	PgSweepLaps before = pool.laps;
+	uint32		late = random_in(0, pool.nparts - 1);
+
+	code->cycle(&pool.laps, pool.parts, pool.nparts, true);
+	for (uint32 i = 0; i < pool.nparts; i++)
+		code->publish(&before, i, &pool.parts[i]);
+	pool.laps.done[late] = before.done[late];
+	code->look(&before, pool.nparts);
+	pool.laps.slowest = before.slowest;
+	pool.laps.behind = before.behind;
+	pool.laps.ahead = before.ahead;
+	code->cycle(&pool.laps, pool.parts, pool.nparts, true);
+}
+
+/*
+ * Hands have gone their ways before balancing begins, or while all buffers of
+ * some partitions were pinned.
+ */
+static void
+begin_late(const LapsCode *code)
+{
+	pool.laps.balanced = false;
+	move_hands(0, 0);
+	count_anew(code);
 	counts.late++;
+}
+
+static void
+stop_pinning(const LapsCode *code)
+{
+	move_hands(random_in(1, pool.nparts - 1), 1);
+	pool.laps.passed_on = true;
+	count_anew(code);
+	counts.pinned++;
 }
 
 /* The first partition of a node */
@@ -449,24 +363,57 @@ check_shares(double granularity)
 	return true;
 }
 
+/*
+ * Without balance each home serves its own, though a process may store late
+ * that all are ahead.
+ */
+static bool
+check_unbalanced(const LapsCode *code)
+{
+	code->cycle(&pool.laps, pool.parts, pool.nparts, false);
+	pg_atomic_write_u64(&pool.laps.ahead, PG_UINT64_MAX);
+	code->cycle(&pool.laps, pool.parts, pool.nparts, false);
+	for (uint32 home = 0; home < pool.nparts; home++)
+	{
+		uint32		target = code->serving(&pool.laps, &pool.order[home], pool.nparts);
+
+		if (target != home)
+			return violated("partition %u serves home %u without balance", target, home);
+	}
+	return true;
+}
+
 static bool
 check_case(const void *entry)
 {
 	const LapsCode *code = entry;
 	uint64		laps = 0;
+	uint64		cycle;
+	bool		pins = random_in(0, 1) == 0;
 	uint32		smallest = MAX_PARTITION;
 
 	make_pool();
 	if (random_in(0, 1) == 0)
-		begin_late();
+		begin_late(code);
 	make_load();
 	for (uint32 i = 0; i < pool.nparts; i++)
 	{
 		laps += pool.parts[i].num_buffers / (pool.hot[i] + 1);
 		smallest = Min(smallest, pool.parts[i].num_buffers);
 	}
+	cycle = laps * random_in(1, 40) / 10;
+	if (pins)
+		stop_pinning(code);
 	for (uint64 k = 0; k < (WARM_LAPS + MEASURED_LAPS) * laps; k++)
+	{
 		allocate(code, random_in(0, pool.nbackends - 1), k > WARM_LAPS * laps);
+		if (k % cycle == 0)
+		{
+			/* a walk has found pins, which took no hand far */
+			pool.laps.passed_on = pins;
+			code->cycle(&pool.laps, pool.parts, pool.nparts, true);
+		}
+	}
 	pfree(pool.usage);
 
 	counts.worst_spread = Max(counts.worst_spread, (int64) (pool.spread * 1000));
@@ -476,7 +423,7 @@ check_case(const void *entry)
 	if (pool.even && pool.batch <= smallest / 64 && pool.looks > pool.epochs / 4 * 3)
 		return violated("%u partitions: " UINT64_FORMAT " looks in " UINT64_FORMAT " epochs of an even load",
 						pool.nparts, pool.looks, pool.epochs);
-	return check_shares((2.0 * pool.batch + 8) / smallest);
+	return check_shares((2.0 * pool.batch + 8) / smallest) && check_unbalanced(code);
 }
 
 /*
