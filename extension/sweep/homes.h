@@ -29,11 +29,10 @@
 
 /*
  * If caches have equally many cores, partitions should have equally many
- * caches: EPYC Rome has 16 caches of 4 cores, and 8 partitions of 2 are better
- * than 6 of 2 or 3.  That may cost half as many hands more.  Simulated, as many
- * more (24 instead of 16, 176 cores) cost 1.4 % of the rate; 8 cores are also
- * the smallest cache of this size that is common (EPYC since Milan), and
- * get a partition of their own anyway.
+ * caches, if they have at least this many cores.  EPYC Rome has 16 caches of 4
+ * cores: simulated, 8 partitions of 2 were 1 to 8 % faster than 6 of 2 or 3, the
+ * more the less other work there was.  Two thirds of the above, as for caches of
+ * 8 cores (EPYC since Milan), which have a partition each.
  */
 #define PGSWEEP_CORES_PER_PARTITION_LEAST	8
 
