@@ -87,7 +87,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(call sweep_find,*.h) $(sweep_hooks_h) | sweep-object-folders
 
 # It stands for all of them: they are written at once.
-$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/*) $(sweep_srcdir)/tools/hooks-header
+$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/* $(sweep_srcdir)/core-hooks/18/*/*) $(sweep_srcdir)/tools/hooks-header
 	$(sweep_srcdir)/tools/hooks-header 18 $(sweep_out)/include
 
 $(sweep_ab): $(sweep_ab_parts)

@@ -18,7 +18,7 @@ die() {
 
 check_variant() {
 	case $1 in
-		release | cassert | stock | cassert-without-*) ;;
+		release | cassert | stock | cassert-without-* | cassert-with-* | release-with-*) ;;
 		*) die "unknown variant \"$1\"" "the variants are release, cassert and stock" ;;
 	esac
 }

@@ -1,4 +1,5 @@
-# The patched files pass pgindent, given the list of typedefs in the patched tree.
+# The patched files pass pgindent, given the list of typedefs in the patched tree, with
+# the optional patches, too.
 
 use strict;
 use warnings FATAL => 'all';
@@ -27,7 +28,7 @@ command_ok([ 'gcc', '-O1', '-o', $indent, "-I$include", glob("$pristine/src/tool
 	'pg_bsd_indent compiles');
 
 # The touched files, patched, and what pgindent needs
-my $series = join '', map { slurp_file($_) } glob("$top/core-hooks/18/*.patch");
+my $series = join '', map { slurp_file($_) } map { glob("$top/core-hooks/18/$_") } '*.patch', 'optional/*.patch';
 my %touched = map { $_ => 1 } $series =~ m{^\+\+\+ b/(\S+)}mg;
 my $typedefs = 'src/tools/pgindent/typedefs.list';
 my $tree = "$work/tree";
@@ -36,7 +37,7 @@ foreach my $file ('configure', grep { -f "$pristine/$_" } keys %touched)
 	make_path(dirname("$tree/$file"));
 	copy("$pristine/$file", "$tree/$file") or die "$file: $!";
 }
-command_ok([ "$top/core-hooks/apply", $tree ], 'the series is applied');
+command_ok([ "$top/core-hooks/apply", $tree, '--with', 'hit-sampling' ], 'the series and the optional patch are applied');
 
 my @order = split /\n/, slurp_file("$tree/$typedefs");
 is_deeply(\@order, [ sort @order ], 'the list of typedefs is in order');

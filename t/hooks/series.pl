@@ -1,5 +1,6 @@
 # The patches of core-hooks/18 apply to the pristine source without fuzz, can be
-# reverted without a trace, have a complete header, and are small.
+# reverted without a trace, have a complete header, and are small.  So do the optional
+# ones, after the series or alone.
 # core-hooks/apply refuses trees and options that do not fit.
 
 use strict;
@@ -24,10 +25,13 @@ plan skip_all => 'there is no pristine source (make server)' unless -f "$pristin
 make_path($work);
 
 my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file("$hooks/18/series");
-my %patch = map { $_ => slurp_file("$hooks/18/$_") } @series;
+my @optional = map { "optional/" . basename($_) } glob("$hooks/18/optional/*.patch");
+my %text = map { $_ => slurp_file("$hooks/18/$_") } @series, @optional;
+my %patch = map { $_ => $text{$_} } @series;
 my $newest = 'storage/sweep_hooks.h';
 my @new = ("src/include/$newest", 'src/include/storage/lwlock_queue.h',
 	'src/include/storage/private_refcount.h', 'src/include/storage/buf_ring.h');
+my @new_optional = ('src/include/storage/hit_sample.h');
 
 # ---- the patches of the series ----
 
@@ -43,7 +47,8 @@ my %limit = (
 	'0004-lwlock-state-word.patch' => 400,
 	'0005-lwlock-wait-hooks.patch' => 680,
 	'0006-pins-private-refcount.patch' => 410,
-	'0007-ring-flush-hooks.patch' => 140);
+	'0007-ring-flush-hooks.patch' => 140,
+	'optional/hit-sampling.patch' => 75);
 
 # The patches that a patch needs
 my %needs = (
@@ -58,9 +63,10 @@ my %declares = (
 	'0005-lwlock-wait-hooks.patch' => 'LWLockWait');
 
 my ($added, $removed, $coded) = (0, 0, 0);
-foreach my $name (@series)
+is_deeply(\@optional, ['optional/hit-sampling.patch'], 'there is one optional patch');
+foreach my $name (@series, @optional)
 {
-	my ($head, $diff) = split /^---\n/m, $patch{$name}, 2;
+	my ($head, $diff) = split /^---\n/m, $text{$name}, 2;
 
 	like($head, qr/^Subject: [A-Z]\S* .{5,60}$/m, "$name: Subject");
 	like($head, qr/^Base: PostgreSQL 18\.\d+$/m, "$name: Base");
@@ -75,9 +81,12 @@ foreach my $name (@series)
 	my @code = grep { !m{^\+\s*(?:/?\*.*)?$} } @plus;
 	note "$name: " . @plus . ' lines added, ' . @code . ' of them neither empty nor comment; ' . @minus . ' removed';
 	cmp_ok(scalar @plus, '<=', $limit{$name} // 0, "$name: adds " . @plus . ' lines');
-	$added += @plus;
-	$removed += @minus;
-	$coded += @code;
+	if (exists $patch{$name})
+	{
+		$added += @plus;
+		$removed += @minus;
+		$coded += @code;
+	}
 
 	# "Files" names each file that is touched
 	my ($files) = $head =~ /^Files: (.*?)\n\n/ms;
@@ -117,7 +126,7 @@ sub small_tree
 	my ($name) = @_;
 	my $to = "$work/$name";
 	my %files = map { $_ => 1 } ('configure', 'meson.build'),
-	  map { $_ =~ m{^--- a/(\S+)}mg } values %patch;
+	  map { $_ =~ m{^--- a/(\S+)}mg } values %text;
 
 	remove_tree($to);
 	make_path("$to/src/include/storage");
@@ -205,6 +214,59 @@ is($status, 0, 'apply again: nothing to do');
 like($out, qr/already applied/, 'because it is applied');
 is_deeply([ changed($patched, digests($tree)) ], [], 'and nothing was changed');
 
+# ---- with the optional patches ----
+
+my @with = map { ('--with', s{^optional/|\.patch$}{}gr) } @optional;
+my $part = small_tree('part');
+my $clean = digests($part);
+($status, $out, $err) = run_apply($part, @with, '--check');
+is($status, 0, "@with --check: it would work") or diag $err;
+is_deeply([ changed($clean, digests($part)) ], [], 'and nothing was changed');
+($status, $out, $err) = run_apply($part, @with);
+is($status, 0, "@with: done") or diag $err;
+like($out, qr/^  \Q$_\E$/m, "which it says of $_") foreach @series, @optional;
+
+foreach my $name (@optional)
+{
+	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/18/$name" ]);
+	is($?, 0, "$name applies without fuzz");
+	unlike($log, qr/fuzz|offset/, 'and at the lines that it says');
+}
+my $all = digests($part);
+is_deeply([ changed($all, digests($bare)) ], [], "@with: as patch(1) does it");
+is_deeply([ grep { !exists $clean->{$_} && $all->{$_} ne 'folder' } changed($clean, $all) ],
+	[ sort map { "/$_" } @new, @new_optional ], "@with: no leftovers of patch");
+# Hits have no hook unless it is asked for.
+unlike(slurp_file("$tree/src/backend/storage/buffer/bufmgr.c"), qr/SampleHit/, 'the series alone does not touch hits');
+like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/SampleHit/, 'which the optional patch does');
+my $with_optional = "$work/with";
+remove_tree($with_optional);
+system_or_bail('cp', '-a', $part, $with_optional);
+
+($status, $out, $err) = run_apply($part, @with);
+is($status, 0, "@with again: nothing to do") or diag $err;
+refused('reversed without them', $part, '0007-.* does not fit', '--reverse');
+($status, $out, $err) = run_apply($part, @with, '--reverse');
+is($status, 0, "@with --reverse: done") or diag $err;
+is_deeply([ changed($clean, digests($part)) ], [], 'bit for bit');
+
+run_apply($part);
+refused('another patch after the series', $part, '0001-.* does not fit', @with);
+foreach my $name (@optional)
+{
+	my $short = $name =~ s{^optional/|\.patch$}{}gr;
+	$part = small_tree('part');
+	# twice is once; with its suffix
+	my @alone = ('--with', $short, '--with', "$short.patch", map { ('--without', $_) } @series);
+	($status, $out, $err) = run_apply($part, @alone);
+	is($status, 0, "$short applies alone") or diag $err;
+	is_deeply([ grep { $all->{$_} ne 'folder' } changed($clean, digests($part)) ],
+		[ sort map { "/$_" } $text{$name} =~ m{^\+\+\+ b/(\S+)}mg ], 'and changes its own files');
+	($status, $out, $err) = run_apply($part, @alone, '--reverse');
+	is($status, 0, "$short comes out again") or diag $err;
+	is_deeply([ changed($clean, digests($part)) ], [], 'bit for bit');
+}
+
 # ---- the headers stand alone ----
 
 my ($include, $ignored) = run_command([ "$top/build/18/release/bin/pg_config", '--includedir-server' ])
@@ -218,20 +280,21 @@ my %uses = (
 	  . "const LWLockWaitRoutine **waiting = &LWLockWait;\n",
 	'storage/lwlock_queue.h' => "pg_atomic_uint64 *(*state) (LWLock *) = LWLockState;\n",
 	'storage/private_refcount.h' => "void (*show) (PrivateRefCountInfo *) = ShowPrivateRefCount;\n",
-	'storage/buf_ring.h' => "const RingFlushRoutine **flush = &RingFlush;\n");
+	'storage/buf_ring.h' => "const RingFlushRoutine **flush = &RingFlush;\n",
+	'storage/hit_sample.h' => "HitSampler (*sample) (HitSampler) = SampleHits;\n");
 SKIP:
 {
-	skip 'the release server is not built (make server)', 12 unless defined $include;
+	skip 'the release server is not built (make server)', 14 unless defined $include;
 
 	command_ok([ 'cmp', "$tree/src/include/$_", "$include/$_" ], "$_ is the one that is installed")
-	  foreach sort keys %uses;
+	  foreach map { s{^src/include/}{}r } @new;
 
 	# A server configured without a C++ compiler has headers without format
 	# attributes for one.
 	foreach my $language ([ 'C', 'gcc', 'c' ], [ 'C++', 'g++', 'cc', '-Wno-register', '-Wno-format' ])
 	{
 		my ($name, $compiler, $suffix, @flags) = @$language;
-		skip "there is no $compiler", 4 if system("command -v $compiler >/dev/null 2>&1") != 0;
+		skip "there is no $compiler", 5 if system("command -v $compiler >/dev/null 2>&1") != 0;
 
 		foreach my $header (sort keys %uses)
 		{
@@ -245,7 +308,7 @@ SKIP:
 			command_ok(
 				[
 					$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
-					"-I$tree/src/include", "-I$include", $file
+					"-I$with_optional/src/include", "-I$tree/src/include", "-I$include", $file
 				],
 				"$header compiles alone as $name");
 		}
@@ -253,10 +316,11 @@ SKIP:
 }
 
 # The extension is built with the headers that this tool writes.
-command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the series adds');
+command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the patches add');
 is_deeply([ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
-	[ sort @new ], 'these, and nothing else');
-command_ok([ 'cmp', "$tree/$_", "$work/hooks/" . s{^src/include/}{}r ], "and as the patches do it: $_") foreach @new;
+	[ sort @new, @new_optional ], 'these, and nothing else');
+command_ok([ 'cmp', "$with_optional/$_", "$work/hooks/" . s{^src/include/}{}r ], "and as the patches do it: $_")
+  foreach @new, @new_optional;
 
 # ---- and back ----
 
@@ -275,8 +339,8 @@ like($out, qr/not in it/, 'because the patches are not in it');
 foreach my $without (@series)
 {
 	my $short = $without =~ s/^\d+-|\.patch$//gr;
-	my $part = small_tree('part');
-	my $clean = digests($part);
+	$part = small_tree('part');
+	$clean = digests($part);
 	my (undef, $needing) = without_needing($without);
 
 	($status, $out, $err) = run_apply($part, '--without', $short);
@@ -314,7 +378,7 @@ foreach my $without (@series)
 # Any number of them can be left out, together with those that need them.
 my %number = map { $series[$_] => $_ } 0 .. $#series;
 my $alone = '0006-pins-private-refcount.patch';
-my $part = small_tree('part');
+$part = small_tree('part');
 foreach my $set (1 .. 2**@series - 2)
 {
 	my @without = grep { $set & 1 << $number{$_} } @series;
@@ -428,9 +492,14 @@ system_or_bail('patch', '-s', '-d', $partial, '-p1', '-i', "$hooks/18/$series[0]
 refused('a tree patched in part', $partial, '0001-hooks-api\.patch does not fit');
 
 refused('a patch that is not there', $tree, '--without nonsense: no such patch', '--without', 'nonsense');
+refused('an optional patch that is not there', $tree, '--with nonsense: no such optional patch', '--with', 'nonsense');
+refused('a patch of the series as an optional one', $tree, '--with \S+: no such optional patch', '--with', $series[1]);
+($status, $out, $err) = run_apply($tree, '--with', "../$series[1]");
+like($err, qr/^apply: error: --with \S+: no such optional patch$/m, 'nor by its path');
+refused('an optional patch left out', $tree, '--without hit-sampling: no such patch', '--without', 'hit-sampling');
 refused('nothing left', $tree, 'no patch is left to apply', map { ('--without', $_) } @series);
 
-foreach my $wrong ([], [ $tree, '--bogus' ], [ $tree, $tree ], [ $tree, '--without' ])
+foreach my $wrong ([], [ $tree, '--bogus' ], [ $tree, $tree ], [ $tree, '--without' ], [ $tree, '--with' ])
 {
 	($status, $out, $err) = run_apply(@$wrong);
 	is($status, 2, "wrong usage: apply @{[ map { basename($_) } @$wrong ]}");

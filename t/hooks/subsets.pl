@@ -1,5 +1,6 @@
 # Whichever patches are left out, as the README allows, the files that the others touch
-# compile without a warning, and export the symbols of these patches and no others.
+# compile without a warning, and export the symbols of these patches and no others.  So
+# they do with the optional patch.
 #
 # Each subset takes some seconds: a few here, all of them in test/long/hooks_subsets
 # (PG_SWEEP_HOOKS_SUBSETS=all), there also with assertions and LWLock debugging.
@@ -35,14 +36,18 @@ my @patches = (
 	[ 'lwlock-state-word', [], [] ],
 	[ 'lwlock-wait-hooks', [ 'hooks-api', 'lwlock-state-word' ], ['LWLockWait'] ],
 	[ 'pins-private-refcount', [], ['ShowPrivateRefCount'] ],
-	[ 'ring-flush-hooks', [], [qw(RingFlush GetAccessStrategyRing PinBufferToWrite)] ]);
+	[ 'ring-flush-hooks', [], [qw(RingFlush GetAccessStrategyRing PinBufferToWrite)] ],
+	[ 'hit-sampling', [], ['SampleHits'] ]);
+my %optional = ('hit-sampling' => 1);
 my @names = map { $_->[0] } @patches;
 my %needs = map { $_->[0] => $_->[1] } @patches;
 my %exports = map { $_->[0] => $_->[2] } @patches;
 my %patch_of = map { my $name = $_->[0]; map { $_ => $name } @{ $_->[2] } } @patches;
 
-my %file = map { basename($_) =~ /^\d+-(.*)\.patch$/ ? ($1 => $_) : () } glob("$top/core-hooks/18/*.patch");
-is_deeply([ sort @names ], [ sort keys %file ], 'the table has each patch of the series');
+my %file = map { basename($_) =~ /^(?:\d+-)?(.*)\.patch$/ ? ($1 => $_) : () }
+  map { glob("$top/core-hooks/18/$_") } '*.patch', 'optional/*.patch';
+is_deeply([ sort @names ], [ sort keys %file ], 'the table has each patch');
+my @whole = grep { !$optional{$_} } @names;
 
 # ---- the subsets ----
 
@@ -66,7 +71,7 @@ my $all = ($ENV{PG_SWEEP_HOOKS_SUBSETS} // '') eq 'all';
 my @every = grep { allowed(split / /) }
   map { my $set = $_; join ' ', map { $names[$_] } grep { $set & 1 << $_ } 0 .. $#names } 1 .. 2**@names - 1;
 my %seen;
-my @subsets = $all ? @every : grep { !$seen{$_}++ } map({ ordered(with_needs($_)) } @names), "@names";
+my @subsets = $all ? @every : grep { !$seen{$_}++ } map({ ordered(with_needs($_)) } @names), "@whole", "@names";
 note scalar @subsets, ' of ', scalar @every, ' subsets';
 
 # As the server is compiled, and with what only developers turn on.  With LWLOCK_STATS,
@@ -112,7 +117,12 @@ sub patched_tree
 		make_path(dirname("$tree/$file"));
 		copy("$pristine/$file", "$tree/$file") or die "$file: $!";
 	}
-	command_ok([ "$top/core-hooks/apply", $tree, map { ('--without', $_) } grep { !$in{$_} } @names ],
+	command_ok(
+		[
+			"$top/core-hooks/apply", $tree,
+			map({ ('--without', $_) } grep { !$in{$_} } @whole),
+			map({ ('--with', $_) } grep { $in{$_} } keys %optional)
+		],
 		"$subset: apply");
 	return $tree;
 }
