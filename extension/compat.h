@@ -36,6 +36,7 @@
 #pragma weak PinBufferToWrite
 #pragma weak ProcPlacement
 #pragma weak RingFlush
+#pragma weak SampleHits
 #pragma weak SetBufferReplacement
 #pragma weak ShowPrivateRefCount
 #pragma weak StrategyEmptyFreelist

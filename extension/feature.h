@@ -28,7 +28,7 @@ typedef struct PgSweepFeature
 	/* ---- required ---- */
 
 	/*
-	 * The core patch that the feature needs, as core-hooks/NN/series has it,
+	 * The core patch that the feature needs, by its name in core-hooks/NN,
 	 * and the address of a symbol that the patch adds: a weak reference, so
 	 * NULL on a server without it (compat.h).
 	 */
@@ -36,6 +36,12 @@ typedef struct PgSweepFeature
 	const void *symbol;
 
 	/* ---- optional ---- */
+
+	/*
+	 * The patch is one of core-hooks/NN/optional: a server without it is
+	 * complete.
+	 */
+	bool		optional_patch;
 
 	/*
 	 * The feature does a part of its work on a server without the patch.  Its
@@ -130,6 +136,7 @@ pgsweep_feature_works(const PgSweepFeature *feature)
 #define PGSWEEP_FEATURES(FEATURE) \
 	FEATURE(sweep) \
 	FEATURE(numa) \
+	FEATURE(numa_hits) \
 	FEATURE(lwlock) \
 	FEATURE(pins) \
 	FEATURE(ring) \

@@ -65,6 +65,7 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT numa_placement_configured text,
     OUT numa_placement_note text,
     OUT numa_placement_time interval,
+    OUT numa_sample_hits int4,
     OUT lwlock_policy text,
     OUT lwlock_policy_configured text,
     OUT ring_eager_flush bool,
@@ -78,7 +79,7 @@ CREATE VIEW pg_sweep_status AS
 
 COMMENT ON VIEW pg_sweep_status IS 'one row: the state of pg_sweep on this server, and what is active';
 COMMENT ON COLUMN pg_sweep_status.state IS 'ok, not preloaded, server not patched, or wrong API; if not ok, only note and server_api are known';
-COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; otherwise the core patches that the server lacks';
+COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; otherwise the core patches of the series that the server lacks';
 COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the server''s hook contract; NULL without the patch';
 COMMENT ON COLUMN pg_sweep_status.strategy IS 'strategy of new allocations';
 COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied';
@@ -102,6 +103,7 @@ COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'placement in force: off, in
 COMMENT ON COLUMN pg_sweep_status.numa_placement_configured IS 'pg_sweep.numa_placement';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_note IS 'why placement in force differs from the configured one, does not fit the strategy, or which node had too little memory';
 COMMENT ON COLUMN pg_sweep_status.numa_placement_time IS 'duration of placement at start';
+COMMENT ON COLUMN pg_sweep_status.numa_sample_hits IS 'pg_sweep.numa_sample_hits; NULL if the server lacks the optional core patch hit-sampling';
 COMMENT ON COLUMN pg_sweep_status.lwlock_policy IS 'policy of waiting for LWLocks of tranches without a policy of their own; NULL if the server lacks the hooks';
 COMMENT ON COLUMN pg_sweep_status.lwlock_policy_configured IS 'pg_sweep.lwlock_policy as last applied';
 COMMENT ON COLUMN pg_sweep_status.ring_eager_flush IS 'pg_sweep.ring_eager_flush in this session; NULL if the server lacks the hooks';
@@ -377,6 +379,32 @@ COMMENT ON COLUMN pg_sweep_ring.skipped_in_use IS 'buffers passed over: in use (
 COMMENT ON COLUMN pg_sweep_ring.skipped_wal IS 'buffers passed over: WAL would have to be flushed; 64 of them without a write between end the lap';
 COMMENT ON COLUMN pg_sweep_ring.total_time IS 'total time of all laps, including WAL flushes for victims and writes, in milliseconds';
 
+CREATE FUNCTION pg_sweep_get_numa_hits(
+    OUT from_node int4,
+    OUT to_node int4,
+    OUT distance int4,
+    OUT sampled int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_numa_hits'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+-- The error is that of Agresti and Coull: two more successes and failures keep
+-- it from being 0 for a share of 0 or 100 percent.
+CREATE VIEW pg_sweep_numa_hits AS
+    SELECT h.from_node, h.to_node, h.distance, h.sampled,
+           round(100 * h.sampled / h.n, 2) AS share_percent,
+           round(196 * sqrt((h.sampled + 2) * (h.n - h.sampled + 2) / (h.n + 4)) / (h.n + 4), 2) AS error_percent
+      FROM (SELECT *, sum(sampled) OVER (PARTITION BY from_node) AS n
+              FROM pg_sweep_get_numa_hits()) h;
+
+COMMENT ON VIEW pg_sweep_numa_hits IS 'one row per pair of NUMA nodes with sampled buffer hits since stats_reset, summed over all processes; empty unless pg_sweep.numa_sample_hits is set, on one node, and on a server without the optional core patch hit-sampling';
+COMMENT ON COLUMN pg_sweep_numa_hits.from_node IS 'node that the process ran on';
+COMMENT ON COLUMN pg_sweep_numa_hits.to_node IS 'node of the page''s memory; NULL if the server does not use it, or the kernel does not tell';
+COMMENT ON COLUMN pg_sweep_numa_hits.distance IS 'distance of the two nodes as the kernel has it; 10 is the same node';
+COMMENT ON COLUMN pg_sweep_numa_hits.sampled IS 'sampled hits';
+COMMENT ON COLUMN pg_sweep_numa_hits.share_percent IS 'their part of the sampled hits of from_node';
+COMMENT ON COLUMN pg_sweep_numa_hits.error_percent IS 'the share of all hits is that of the sampled ones plus or minus this, in 95 of 100 cases';
+
 --
 -- Residence asks the kernel, which takes time.
 --
@@ -419,14 +447,15 @@ COMMENT ON COLUMN pg_sweep_numa_residence.note IS 'why the kernel does not tell'
 REVOKE ALL ON FUNCTION
     pg_sweep_get_status(), pg_sweep_get_strategies(),
     pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
-    pg_sweep_get_flows(), pg_sweep_get_numa_residence(),
+    pg_sweep_get_flows(), pg_sweep_get_numa_hits(),
+    pg_sweep_get_numa_residence(),
     pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
     pg_sweep_get_pins(), pg_sweep_get_ring()
     FROM PUBLIC;
 
 REVOKE ALL ON
     pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
-    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows,
+    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_numa_hits,
     pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
     pg_sweep_pins, pg_sweep_ring
     FROM PUBLIC;
@@ -434,14 +463,15 @@ REVOKE ALL ON
 GRANT EXECUTE ON FUNCTION
     pg_sweep_get_status(), pg_sweep_get_strategies(),
     pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
-    pg_sweep_get_flows(), pg_sweep_get_numa_residence(),
+    pg_sweep_get_flows(), pg_sweep_get_numa_hits(),
+    pg_sweep_get_numa_residence(),
     pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
     pg_sweep_get_pins(), pg_sweep_get_ring()
     TO pg_monitor;
 
 GRANT SELECT ON
     pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
-    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows,
+    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_numa_hits,
     pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
     pg_sweep_pins, pg_sweep_ring
     TO pg_monitor;

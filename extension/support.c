@@ -44,8 +44,8 @@ pgsweep_state_name(PgSweepState state)
 }
 
 /*
- * The patches that the server lacks, of those that pg_sweep can do without;
- * NULL if it has them all.
+ * The patches of the series that the server lacks, of those that pg_sweep can
+ * do without; NULL if it has them all.
  */
 static const char *
 missing_patches(void)
@@ -55,9 +55,10 @@ missing_patches(void)
 	initStringInfo(&note);
 	for (int i = 0; pgsweep_features[i]; i++)
 	{
-		const char *missing = pgsweep_feature_missing(pgsweep_features[i]);
+		const PgSweepFeature *feature = pgsweep_features[i];
+		const char *missing = pgsweep_feature_missing(feature);
 
-		if (missing)
+		if (missing && !feature->optional_patch)
 			appendStringInfo(&note, "%s%s", note.len > 0 ? " " : "", missing);
 	}
 	return note.len > 0 ? note.data : NULL;
@@ -93,7 +94,8 @@ pgsweep_feature_missing(const PgSweepFeature *feature)
 {
 	if (feature->symbol != NULL)
 		return NULL;
-	return psprintf("The server lacks the core patch \"%s\".", feature->patch);
+	return psprintf("The server lacks the %score patch \"%s\".",
+					feature->optional_patch ? "optional " : "", feature->patch);
 }
 
 /*
@@ -135,5 +137,8 @@ pgsweep_check_guc(const PgSweepFeature *feature, bool wanted)
 		return true;
 	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
 	GUC_check_errdetail("%s", pgsweep_feature_missing(feature));
+	if (feature->optional_patch)
+		GUC_check_errhint("Use core-hooks/apply with --with %s, and build the server again.",
+						  feature->patch);
 	return false;
 }

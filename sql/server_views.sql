@@ -96,6 +96,7 @@ SELECT count(*) > 0 AS some FROM pg_sweep_partitions;
 SELECT count(*) > 0 AS some FROM pg_sweep_nodes;
 SELECT count(*) >= 0 AS answered FROM pg_sweep_flows;
 SELECT count(*) >= 0 AS answered FROM pg_sweep_numa_residence;
+SELECT count(*) >= 0 AS answered FROM pg_sweep_numa_hits;
 SELECT pg_sweep_set_strategy('batched');
 SELECT pg_sweep_reset_stats();
 

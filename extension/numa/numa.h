@@ -16,6 +16,7 @@
  * memory.c		where pages should be, and where the kernel says they are
  * segment.c		the named parts of the segment that have no node of their own
  * affinity.c	on which node a process runs, its PGPROC, its own memory
+ * hits.c		the feature numa_hits: a sample of buffer hits by node
  * pool.h		the parts of the buffer pool
  * gucs.c, views.c
  *
@@ -148,6 +149,7 @@ extern void pgsweep_numa_decide_placement(void);
 extern void pgsweep_numa_place(void);
 extern const char *pgsweep_numa_placement_note(void);
 extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
+extern uint32 pgsweep_numa_wanted_node(int buf_id);
 extern const char *pgsweep_numa_kernel_hint(int error);
 
 /*

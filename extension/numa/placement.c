@@ -106,6 +106,19 @@ pgsweep_numa_add_slots(void *start, Size element, uint32 n)
 }
 
 /*
+ * The node that a buffer is meant for under placement "partition".
+ */
+uint32
+pgsweep_numa_wanted_node(int buf_id)
+{
+	int			i = num_parts - 1;
+
+	while (parts[i].first_buffer > buf_id)
+		i--;
+	return parts[i].node;
+}
+
+/*
  * Does a huge page hold a buffer that is in use?  If so, it has been given
  * out.  If all its buffers have become free again, this is unknown.
  */

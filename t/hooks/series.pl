@@ -396,7 +396,7 @@ like(slurp_file("$part/src/backend/storage/buffer/bufmgr.c"), qr/^ShowPrivateRef
 
 # It refers to hooks weakly: any of them may be missing.
 my @hooks = qw(ActivateBufferReplacement GetAccessStrategyRing GetBufferReplacement LWLockWait PinBufferToWrite
-  ProcPlacement RingFlush SetBufferReplacement ShowPrivateRefCount StrategyEmptyFreelist SyncOneBuffer
+  ProcPlacement RingFlush SampleHits SetBufferReplacement ShowPrivateRefCount StrategyEmptyFreelist SyncOneBuffer
   sweep_hooks_api);
 
 # A pg_config of the stock server, but with other headers

@@ -63,7 +63,8 @@ get_mempolicy(int *mode, unsigned long *nodes, unsigned long max, void *address,
 {
 	const char *policy = getenv("SHIM_POLICY");
 
-	if (denied("get_mempolicy", 0))
+	/* 3: the question for the node of a page */
+	if (denied("get_mempolicy", flags))
 	{
 		errno = EPERM;
 		return -1;
@@ -73,8 +74,13 @@ get_mempolicy(int *mode, unsigned long *nodes, unsigned long max, void *address,
 		memset(nodes, 0, (max - 1) / 8);
 		return sscanf(policy, "%d:%lx", mode, nodes) == 2 ? 0 : -1;
 	}
-	return ((long (*) (int *, unsigned long *, unsigned long, void *, unsigned))
-			dlsym(RTLD_NEXT, "get_mempolicy")) (mode, nodes, max, address, flags);
+	/* bench/numa/hits.py measures calls of it */
+	static long (*real) (int *, unsigned long *, unsigned long, void *, unsigned);
+
+	if (real == NULL)
+		real = (long (*) (int *, unsigned long *, unsigned long, void *, unsigned))
+			dlsym(RTLD_NEXT, "get_mempolicy");
+	return real(mode, nodes, max, address, flags);
 }
 
 long
