@@ -84,8 +84,8 @@ def stock_server(args):
     return Server("stock", args.stock or BUILD / "18" / "stock")
 
 
-def patched_server(args):
-    return Server("patched", args.patched or BUILD / "18" / "release")
+def patched_server(args, variant="release"):
+    return Server("patched", args.patched or BUILD / "18" / variant)
 
 
 def make_bench_dir():

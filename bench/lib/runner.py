@@ -144,6 +144,7 @@ class Bench(Program):
     boxed = False               # --minutes
     controlled = False          # --control
     needs_stock = True
+    patched_variant = "release"     # in build/18
     baseline = sides.STOCK_SERVER.name
 
     @classmethod
@@ -171,7 +172,7 @@ class Bench(Program):
     def __init__(self, args):
         super().__init__(args)
         self.stock = paths.stock_server(args) if self.needs_stock else None
-        self.patched = paths.patched_server(args)
+        self.patched = paths.patched_server(args, self.patched_variant)
         sides.check_servers(self.stock, self.patched)
         self.samples = stats.Samples(self.baseline)
         self.box = box.Box(getattr(args, "minutes", None))

@@ -59,7 +59,7 @@ foreach my $wrong (
 }
 
 my ($out) = run_command([ $bench, '--names' ]);
-is($out, join("\n", qw(instructions lwlock release startup pins copy alloc coldstart hitratio loaded pgbench scans)), 'bench/run finds all benches');
+is($out, join("\n", qw(instructions lwlock release hits startup pins copy alloc coldstart hitratio loaded pgbench scans)), 'bench/run finds all benches');
 ($out) = run_command([$bench]);
 like($out, qr/^  demo +Strategies.*^  suite +The workloads/ms, 'it lists them with their summaries');
 my ($status, $said) = run_suite('--list', '--factor', '1');
