@@ -85,7 +85,7 @@ pgsweep_numa_room_for_parts(uint32 node)
 
 		return room >= 0 ? room : PG_UINT64_MAX;
 	}
-	return memory > 0 ? memory * NODE_MEMORY_PART : PG_UINT64_MAX;
+	return memory > 0 ? (uint64) (memory * NODE_MEMORY_PART) : PG_UINT64_MAX;
 }
 
 void
