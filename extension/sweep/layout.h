@@ -93,6 +93,7 @@ pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *weight,
 
 	for (uint32 i = 0; i < n; i++)
 	{
+		Assert(weight[i] > 0);
 		share[i] = Max(room[i], PGSWEEP_PARTITION_BUFFERS_MIN);
 		all_room += share[i];
 		high = Max(high, nbuffers / weight[i]);
