@@ -106,21 +106,24 @@ largest_group(const NodeGroups *g)
 }
 
 /*
- * The number of runs of equally many groups, of the size that homes.h says; 0
- * if groups differ, or none does.
+ * The number of runs of one group less than fits, if homes.h wants them rather
+ * than these.  Where these are that uneven, runs of two groups less are too
+ * small.
  */
 static uint32
-count_equal_runs(const NodeGroups *g)
+count_even_runs(const NodeGroups *g, uint32 runs)
 {
 	uint32		each = largest_group(g);
+	uint32		fewest = g->n / Max(runs, 1);
+	uint32		most = fewest + (fewest * runs < g->n);
+	uint32		k;
 
-	if (each * g->n != g->cores || each == 0)
-		return 0;
-	for (uint32 k = PGSWEEP_CORES_PER_PARTITION / each;
-		 k * each >= PGSWEEP_CORES_PER_PARTITION_LEAST; k--)
-		if (g->n % k == 0)
-			return g->n / k;
-	return 0;
+	if (each * g->n != g->cores || fewest >= PGSWEEP_HOMES_EVEN * most)
+		return runs;
+	k = PGSWEEP_CORES_PER_PARTITION / each - 1;
+	if (k * each >= PGSWEEP_CORES_PER_PARTITION_LEAST && g->n % k == 0)
+		return g->n / k;
+	return runs;
 }
 
 uint32
@@ -128,12 +131,10 @@ pgsweep_homes_wanted(const PgSweepNumaTopology *t, uint32 node)
 {
 	const uint32 most = PGSWEEP_CORES_PER_PARTITION;
 	NodeGroups *g = find_groups(t, node);
-	uint32		wanted = count_equal_runs(g);
+	uint32		wanted = 0;
 
-	if (wanted > 0)
-		return wanted;
 	if (largest_group(g) <= most)
-		wanted = count_runs(g, 0, most);
+		wanted = count_even_runs(g, count_runs(g, 0, most));
 	else
 		for (uint32 i = 0; i < g->n; i++)
 			wanted += (g->group[i].cores + most - 1) / most;

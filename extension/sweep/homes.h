@@ -28,12 +28,18 @@
 #define PGSWEEP_CORES_PER_PARTITION	12
 
 /*
- * If caches have equally many cores, partitions should have equally many
- * caches, if they have at least this many cores.  EPYC Rome has 16 caches of 4
- * cores: simulated, 8 partitions of 2 were 1 to 8 % faster than 6 of 2 or 3, the
- * more the less other work there was.  Two thirds of the above, as for caches of
- * 8 cores (EPYC since Milan), which have a partition each.
+ * Where equal caches would make partitions of which some have less than
+ * PGSWEEP_HOMES_EVEN of the cores of others, they should have equally many
+ * caches, if they have at least PGSWEEP_CORES_PER_PARTITION_LEAST cores then.
+ * EPYC Rome has 16 caches of 4 cores: simulated, 8 partitions of 2 were 1 to
+ * 8 % faster than 6 of 2 or 3, the more the less other work there was.  So 2 to
+ * 3 is uneven.  3 to 4 and more was not simulated, and stays: with single cores
+ * as caches, one core more would change the number by several.
+ *
+ * The least is two thirds of the above, as for caches of 8 cores (EPYC since
+ * Milan), which have a partition each.
  */
+#define PGSWEEP_HOMES_EVEN					0.75
 #define PGSWEEP_CORES_PER_PARTITION_LEAST	8
 
 /*

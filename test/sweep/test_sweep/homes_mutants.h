@@ -202,16 +202,16 @@ wanted_even(const PgSweepNumaTopology *t, uint32 node)
 	return WANTED(t, node);
 }
 
-/* Equal ones, as many as homes.h allows */
+/* Equal ones, even where the others would be nearly so */
 static uint32
-wanted_most(const PgSweepNumaTopology *t, uint32 node)
+wanted_equal(const PgSweepNumaTopology *t, uint32 node)
 {
 	NodeGroups *g = find_groups(t, node);
 	uint32		each = largest_group(g);
 
 	if (g->n > 0 && each * g->n == g->cores)
-		for (uint32 k = 1; k * each <= 12; k++)
-			if (g->n % k == 0 && k * each >= 8)
+		for (uint32 k = 12 / each; k * each >= 8; k--)
+			if (g->n % k == 0)
 				return g->n / k;
 	return WANTED(t, node);
 }
@@ -374,7 +374,7 @@ static const HomesCode homes_codes[] = {
 	{"wanted: rounded down", READ, wanted_rounded, DIVIDE, COUNT},
 	{"wanted: uneven", READ, wanted_uneven, DIVIDE, COUNT},
 	{"wanted: even at any price", READ, wanted_even, DIVIDE, COUNT},
-	{"wanted: the most", READ, wanted_most, DIVIDE, COUNT},
+	{"wanted: equal", READ, wanted_equal, DIVIDE, COUNT},
 	{"homes: no threads", READ, WANTED, divide_without_threads, COUNT},
 	{"homes: no caches", READ, WANTED, divide_without_caches, COUNT},
 	{"homes: by all CPUs", READ, WANTED, divide_by_all, COUNT},

@@ -49,7 +49,7 @@ typedef struct HomesCounts
 	int64		uneven;			/* caches of different numbers of cores */
 	int64		unknown;		/* CPUs of no known node, or no known cache */
 	int64		across;			/* caches of several nodes */
-	int64		even;			/* equally many equal caches are wanted */
+	int64		even;			/* as many as make caches even */
 	int64		unequal;		/* partitions have different cores at home */
 } HomesCounts;
 
@@ -143,27 +143,32 @@ largest_cache(void)
 }
 
 /*
- * From the definition: the fewest partitions of equally many equal caches that
- * have 8 to 12 cores each; if there are none, the fewest of at most 12.
+ * From the definition: the fewest partitions of at most 12 cores.  If caches
+ * are equal, and some partitions would have less than three quarters of the
+ * cores of others, the fewest of equally many caches that have 8 to 12 cores
+ * each, if there are any.
  */
 static uint32
 expected_wanted(void)
 {
 	uint32		cores = 0;
-	bool		equal = true;
+	uint32		any = largest_cache() <= 12 ? fewest(12) : fewest_parts(12);
+	bool		equal = largest_cache() <= 12;
 
 	for (uint32 i = 0; i < truth.ncaches; i++)
 	{
 		equal = equal && truth.cores[i] == truth.cores[0];
 		cores += truth.cores[i];
 	}
+	if (any == 0 || truth.ncaches / any * 4 >= (truth.ncaches + any - 1) / any * 3)
+		return any;
 	for (uint32 n = 1; n <= truth.ncaches && equal; n++)
 		if (truth.ncaches % n == 0 && cores >= 8 * n && cores <= 12 * n)
 		{
 			counts.even++;
 			return n;
 		}
-	return largest_cache() <= 12 ? fewest(12) : fewest_parts(12);
+	return any;
 }
 
 static bool
@@ -175,6 +180,32 @@ check_wanted(const HomesCode *code, const PgSweepNumaTopology *t, uint32 node, u
 	if (*wanted != Max(expected, 1))
 		return violated("%u partitions wanted instead of %u for %u caches of up to %u cores",
 						*wanted, Max(expected, 1), truth.ncaches, largest_cache());
+	return true;
+}
+
+/*
+ * One core more or less changes the number by at most one, where each is a
+ * cache.
+ */
+static bool
+check_single_cores(const HomesCode *code)
+{
+	static PgSweepNumaTopology t;
+	uint32		wanted[2];
+
+	t.cpu_limit = random_in(1, MOST_CPUS - 1);
+	for (uint32 i = 0; i < lengthof(wanted); i++, t.cpu_limit++)
+	{
+		for (uint32 cpu = 0; cpu < t.cpu_limit; cpu++)
+		{
+			t.cpu_usable[cpu] = true;
+			t.cpu_core[cpu] = t.cpu_cache[cpu] = cpu;
+		}
+		wanted[i] = code->wanted(&t, 0);
+	}
+	if (wanted[1] < wanted[0] || wanted[1] > wanted[0] + 1)
+		return violated("%u partitions for %u single cores, and %u for one less", wanted[1],
+						t.cpu_limit - 1, wanted[0]);
 	return true;
 }
 
@@ -398,6 +429,13 @@ random_shape(void)
 	s.within_cache = random_in(0, 4) == 0;
 	s.uneven = random_in(0, 2) == 0;
 	s.hybrid = s.threads == 2 && random_in(0, 3) == 0;
+	if (random_in(0, 15) == 0)
+	{
+		/* EPYC before Milan */
+		s.cores_per_cache = 4;
+		s.caches = s.caches_per_node = 2 * random_in(4, 10);
+		s.uneven = false;
+	}
 	return s;
 }
 
@@ -512,8 +550,9 @@ check_case(const void *code)
 	uint32		wanted[PGSWEEP_NUMA_MAX_NODES];
 
 	make_machine(&machine);
-	return check_machine(code, &machine,
-						 random_in(0, 3) == 0 ? MAX_PARTS : random_in(1, 12), wanted);
+	return check_single_cores(code) &&
+		check_machine(code, &machine,
+					  random_in(0, 3) == 0 ? MAX_PARTS : random_in(1, 12), wanted);
 }
 
 /*
