@@ -76,7 +76,7 @@ pgsweep_numa_room_for_parts(uint32 node)
 	Size		page_size = pgsweep_numa_shmem_page_size();
 	uint64		memory = pgsweep_numa_topology.node_memory[node];
 
-	if (decided.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION)
+	if (decided.effective != PGSWEEP_NUMA_PLACEMENT_PARTITION || decided.error != 0)
 		return PG_UINT64_MAX;
 	if (page_size > sysconf(_SC_PAGESIZE))
 	{
@@ -475,6 +475,43 @@ report_placement(const PgSweepNumaPlacementStatus *status, Size page_size,
 				 status->note[0] != '\0' ? errdetail_internal("%s", status->note) : 0));
 }
 
+static void
+add_note(PgSweepNumaPlacementStatus *status, const char *what)
+{
+	Size		length = strlen(status->note);
+
+	snprintf(status->note + length, sizeof(status->note) - length, "%s%s",
+			 length > 0 ? "; " : "", what);
+}
+
+/*
+ * Say so if partitions are smaller because their node lacks room.  No warning:
+ * they are where they should be.
+ */
+static void
+log_small_node(PgSweepNumaPlacementStatus *status, uint32 node)
+{
+	const uint64 mb = 1024 * 1024;
+	int			id = pgsweep_numa_topology.node_id[node];
+	uint64		equal = 0;
+	uint64		size = 0;
+
+	for (int i = 0; i < num_parts; i++)
+		if (parts[i].node == node)
+		{
+			equal += (uint64) NBuffers * BLCKSZ / num_parts;
+			size += (uint64) parts[i].num_buffers * BLCKSZ;
+		}
+	if (size >= equal || pgsweep_numa_room_for_parts(node) >= equal)
+		return;
+	ereport(LOG,
+			(errmsg("NUMA node %d has " UINT64_FORMAT " MB of shared buffers instead of its equal part of " UINT64_FORMAT " MB",
+					id, size / mb, equal / mb),
+			 errdetail("A node has room for what is free of its huge pages, or without huge pages for half of its memory.")));
+	add_note(status, psprintf("node %d has " UINT64_FORMAT " instead of " UINT64_FORMAT " MB of buffers for lack of room",
+							  id, size / mb, equal / mb));
+}
+
 /*
  * Say so if a node does not have the memory for its buffers, or only after page
  * cache has been dropped.  The latter is usual, so it is no warning.
@@ -486,7 +523,6 @@ warn_of_full_node(PgSweepNumaPlacementStatus *status, uint32 node, uint64 wanted
 	int			id = pgsweep_numa_topology.node_id[node];
 	int64		unused;
 	int64		room = pgsweep_numa_room(node, page_size, &unused);
-	Size		length = strlen(status->note);
 
 	if (room < 0 || (uint64) unused >= wanted)
 		return;
@@ -496,18 +532,16 @@ warn_of_full_node(PgSweepNumaPlacementStatus *status, uint32 node, uint64 wanted
 				(errmsg("NUMA node %d has " INT64_FORMAT " MB of free memory for its " INT64_FORMAT " MB of shared buffers, and page cache",
 						id, unused / mb, (int64) wanted / mb),
 				 errdetail("The kernel may use another node before it drops page cache, as pg_sweep_numa_residence shows.")));
-		snprintf(status->note + length, sizeof(status->note) - length,
-				 "%snode %d had " INT64_FORMAT " of " INT64_FORMAT " MB of buffers free, the rest was page cache",
-				 length > 0 ? "; " : "", id, unused / mb, (int64) wanted / mb);
+		add_note(status, psprintf("node %d had " INT64_FORMAT " of " INT64_FORMAT " MB of buffers free, the rest was page cache",
+								  id, unused / mb, (int64) wanted / mb));
 		return;
 	}
 	ereport(WARNING,
 			(errmsg("NUMA node %d has memory left for " INT64_FORMAT " MB of its " INT64_FORMAT " MB of shared buffers",
 					id, room / mb, (int64) wanted / mb),
 			 errdetail("What does not fit will be on other nodes, as pg_sweep_numa_residence shows.")));
-	snprintf(status->note + length, sizeof(status->note) - length,
-			 "%snode %d had memory for " INT64_FORMAT " of " INT64_FORMAT " MB of buffers",
-			 length > 0 ? "; " : "", id, room / mb, (int64) wanted / mb);
+	add_note(status, psprintf("node %d had memory for " INT64_FORMAT " of " INT64_FORMAT " MB of buffers",
+							  id, room / mb, (int64) wanted / mb));
 }
 
 /*
@@ -527,11 +561,14 @@ note_placed(PgSweepNumaPlacementStatus *status, bool hooked,
 				 "another library places processes");
 
 	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
+	{
+		log_small_node(status, node);
 		warn_of_full_node(status, node,
 						  status->effective == PGSWEEP_NUMA_PLACEMENT_PARTITION ?
 						  buffers_on_node(pieces, n, node, page_size) :
 						  buffers_on_node(pieces, n, -1, page_size) / pgsweep_numa_topology.nnodes,
 						  page_size);
+	}
 }
 
 /*

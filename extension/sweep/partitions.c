@@ -51,6 +51,7 @@ find_shares(const double *cores, double *share)
 	uint32		n = PgSweepPool->num_partitions;
 	uint32		parts[PGSWEEP_NUMA_MAX_NODES] = {0};
 	double		node_cores[PGSWEEP_NUMA_MAX_NODES] = {0};
+	double		node_room[PGSWEEP_NUMA_MAX_NODES];
 	double		weight[PGSWEEP_MAX_PARTITIONS];
 	double		room[PGSWEEP_MAX_PARTITIONS];
 
@@ -59,12 +60,14 @@ find_shares(const double *cores, double *share)
 		parts[PgSweepPool->parts[i].node]++;
 		node_cores[PgSweepPool->parts[i].node] += cores[i];
 	}
+	for (uint32 node = 0; node < pgsweep_numa_topology.nnodes; node++)
+		node_room[node] = pgsweep_numa_room_for_parts(node) / BLCKSZ;
 	for (uint32 i = 0; i < n; i++)
 	{
 		uint32		node = PgSweepPool->parts[i].node;
 
 		weight[i] = node_cores[node] > 0 ? cores[i] * parts[node] / node_cores[node] : 1;
-		room[i] = pgsweep_numa_room_for_parts(node) / BLCKSZ * weight[i] / parts[node];
+		room[i] = node_room[node] * weight[i] / parts[node];
 	}
 	pgsweep_layout_shares(NBuffers, n, weight, room, share);
 }

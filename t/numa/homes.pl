@@ -1,7 +1,7 @@
 # What the server makes of a machine's caches and of its nodes' memory: homes of
 # processes by the CPU that they run on, CPUs that came online later included, sizes of
-# partitions by the cores at home, and partitions that fit into small nodes.  Files and answers of the kernel are emulated
-# (test/numa/sysfs, test/numa/shim).
+# partitions by the cores at home, and partitions that fit into small nodes.  Files and
+# answers of the kernel are emulated (test/numa/sysfs, test/numa/shim).
 
 use strict;
 use warnings FATAL => 'all';
@@ -42,7 +42,7 @@ sub start_with
 
 sub start_machine
 {
-	my ($name) = @_;
+	my ($name, %shim) = @_;
 	my $machine = read_machine($name);
 	my ($nodes, $usable) = make_machine($machine, "$folder/$name");
 	my @cpus;
@@ -54,7 +54,8 @@ sub start_machine
 		SHIM_CPUS => scalar(@$usable),
 		SHIM_LISTS => join(';', map { list(@$_) =~ s/\n//r } @cpus),
 		SHIM_SYSFS => "$folder/$name",
-		SHIM_RUNS_ON => $runs_on);
+		SHIM_RUNS_ON => $runs_on,
+		%shim);
 	return;
 }
 
@@ -154,19 +155,30 @@ $node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 0);
 
 # ---- shares ----
 
+# Two nodes of 10 cores
+sub start_nodes { return start_machine('xeon-old-kernel', @_); }
+
+sub placement_note { return query('SELECT numa_placement_note FROM pg_sweep_status'); }
+
+write_file($folder, 'runs_on', "0 0\n");
 $node->adjust_conf('postgresql.conf', 'shared_buffers', '16MB');
-start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;8');
+start_nodes(SHIM_MEMORY => '1024;8');
 check_sizes('nothing, if none is put on a node', 2048, (1 / 4) x 4);
 $node->stop;
 
 my $calls = "$folder/mbind.log";
 $node->adjust_conf('postgresql.conf', 'pg_sweep.numa_placement', 'partition');
-start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;16', SHIM_LOG => "$folder/other.log");
+start_nodes(SHIM_MEMORY => '1024;16');
 is(query('SELECT string_agg(buffers::text, \' \' ORDER BY node) FROM pg_sweep_nodes') =~ /^(\d+) (\d+)$/ && abs($1 - $2) <= 128,
 	1, 'a node that has room for its share gets the same');
+unlike(placement_note(), qr/lack of room/, 'and no note says otherwise');
 $node->stop;
 
-start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;8', SHIM_LOG => $calls);
+start_nodes(SHIM_MEMORY => '1024;8', SHIM_DENY => 'set_mempolicy');
+check_sizes('nothing, if the kernel refuses to place any', 2048, (1 / 4) x 4);
+$node->stop;
+
+start_nodes(SHIM_MEMORY => '1024;8', SHIM_LOG => $calls);
 my @sizes = split /\n/, sizes();
 is(scalar @sizes, 4, 'two partitions on each node');
 cmp_ok(abs($sizes[$_] - 256), '<=', 64, "a quarter of 8 MB is the share of partition $_, to a page: $sizes[$_]") foreach 2, 3;
@@ -182,7 +194,13 @@ foreach (grep { $_->[3] eq '2' && $_->[4] == 0 } map { [ split ' ' ] } split /\n
 is($bytes, ($sizes[2] + $sizes[3]) * 8192, 'and so does the memory that is asked for there');
 $node->stop;
 
-start_with(SHIM_NODES => 2, SHIM_MEMORY => '16;8');
+$node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 8);
+start_nodes(SHIM_MEMORY => '1024;8');
+check_sizes('room, and cores at home within a node', 2048, (map { 0.75 * $_ } 0.3, 0.2, 0.3, 0.2), (map { 0.25 * $_ } 0.3, 0.2, 0.3, 0.2));
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'pg_sweep.partitions', 0);
+
+start_nodes(SHIM_MEMORY => '16;8');
 @sizes = split /\n/, sizes();
 cmp_ok(abs($sizes[0] + $sizes[1] - 2 * ($sizes[2] + $sizes[3])), '<=', 256, "too little everywhere: shares by memory (@sizes)");
 $node->stop;
@@ -190,10 +208,18 @@ $node->stop;
 # Huge pages: what is left of those reserved on a node, all of it, and not its memory
 make_path("$folder/nodes/node$_/hugepages/hugepages-2048kB") foreach 0, 1;
 write_file("$folder/nodes/node0/hugepages/hugepages-2048kB", 'free_hugepages', "100\n");
-write_file("$folder/nodes/node1/hugepages/hugepages-2048kB", 'free_hugepages', "3\n");
 $node->append_conf('postgresql.conf', "huge_pages = on\nhuge_page_size = 2MB\n");
-start_with(SHIM_NODES => 2, SHIM_MEMORY => '1024;8', SHIM_HUGE => 1, SHIM_NODE_FILES => "$folder/nodes", SHIM_LOG => "$folder/other.log");
-check_sizes('huge pages that are left', 2048, 5 / 16, 5 / 16, 3 / 16, 3 / 16);
-$node->stop;
+foreach ([ 3, 6, 384 ], [ 0, 0, 16 ])
+{
+	my ($pages, $mb, $each) = @$_;
+	my $from = -s $node->logfile;
+
+	write_file("$folder/nodes/node1/hugepages/hugepages-2048kB", 'free_hugepages', "$pages\n");
+	start_nodes(SHIM_MEMORY => '1024;8', SHIM_HUGE => 1, SHIM_NODE_FILES => "$folder/nodes");
+	check_sizes("$pages huge pages that are left", 2048, map { $_ / 2048 } (1024 - $each) x 2, ($each) x 2);
+	is(placement_note(), "node 1 has $mb instead of 8 MB of buffers for lack of room", 'a note says so');
+	like(slurp_file($node->logfile, $from), qr/LOG:  NUMA node 1 has $mb MB of shared buffers instead of its equal part of 8 MB/, 'and the log');
+	$node->stop;
+}
 
 done_testing();
