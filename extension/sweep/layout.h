@@ -77,8 +77,8 @@ pgsweep_layout_share(double level, double weight, double room)
 /*
  * The share of each partition, in buffers: in proportion to its weight, but no
  * more than there is room for, and at least the minimum.  What some have no
- * room for goes to the others by weight.  If all together have no room, shares
- * are in proportion to it.
+ * room for goes to the others by weight.  If all together have too little room,
+ * shares are in proportion to it; if they have none at all, to weights.
  *
  * n * PGSWEEP_PARTITION_BUFFERS_MIN <= nbuffers, or n = 1; weights are
  * positive.
@@ -90,15 +90,17 @@ pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *weight,
 	double		low = 0;
 	double		high = 0;
 	double		all_room = 0;
+	double		any_room = 0;
 
 	for (uint32 i = 0; i < n; i++)
 	{
 		Assert(weight[i] > 0);
+		any_room = Max(any_room, room[i]);
 		share[i] = Max(room[i], PGSWEEP_PARTITION_BUFFERS_MIN);
 		all_room += share[i];
 		high = Max(high, nbuffers / weight[i]);
 	}
-	if (all_room <= nbuffers)
+	if (all_room <= nbuffers && any_room > 0)
 	{
 		for (uint32 i = 0; i < n; i++)
 			share[i] *= nbuffers / all_room;
@@ -112,19 +114,20 @@ pgsweep_layout_shares(uint32 nbuffers, uint32 n, const double *weight,
 		double		sum = 0;
 
 		for (uint32 i = 0; i < n; i++)
-			sum += pgsweep_layout_share(level, weight[i], room[i]);
+			sum += pgsweep_layout_share(level, weight[i], any_room > 0 ? room[i] : nbuffers);
 		if (sum < nbuffers)
 			low = level;
 		else
 			high = level;
 	}
 	for (uint32 i = 0; i < n; i++)
-		share[i] = pgsweep_layout_share(high, weight[i], room[i]);
+		share[i] = pgsweep_layout_share(high, weight[i], any_room > 0 ? room[i] : nbuffers);
 }
 
 /*
- * The grid to use: unit if each partition gets several of it.  Otherwise any
- * buffer can be a boundary, and a page can have buffers of two partitions.
+ * The grid to use: unit if each partition gets several of it, and the minimum of
+ * buffers even with one less.  Otherwise any buffer can be a boundary, and a
+ * page can have buffers of two partitions.
  */
 #define PGSWEEP_UNITS_PER_PARTITION	4
 
@@ -132,7 +135,8 @@ static inline uint32
 pgsweep_layout_unit(uint32 n, const double *share, uint32 unit)
 {
 	for (uint32 i = 0; i < n; i++)
-		if (share[i] < (double) unit * PGSWEEP_UNITS_PER_PARTITION)
+		if (share[i] < Max((double) unit * PGSWEEP_UNITS_PER_PARTITION,
+						   (double) unit + PGSWEEP_PARTITION_BUFFERS_MIN))
 			return 1;
 	return unit;
 }

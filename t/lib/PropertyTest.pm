@@ -11,7 +11,7 @@ PropertyTest - common parts of the tests that drive test_sweep
 
   my $node = property_node('laps');
   my %found = check_cases($node, 'laps', 200, 5);
-  check_mutants($node, 'laps', 200, 11);
+  check_mutants($node, 'laps', 200, 17);
 
 =head1 DESCRIPTION
 

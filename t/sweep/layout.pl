@@ -12,7 +12,7 @@ use Test::More;
 
 my $node = property_node('layout', 'test_sweep_layout');
 check_cases($node, 'layout', 1000000, 0.1);
-check_mutants($node, 'layout', 20000, 23);
+check_mutants($node, 'layout', 20000, 25);
 
 $node->stop;
 done_testing();

@@ -200,6 +200,18 @@ shares_without_minimum(uint32 nbuffers, uint32 n, const double *weight, const do
 	}
 }
 
+/* The same for each if none has room */
+static void
+shares_same_without_room(uint32 nbuffers, uint32 n, const double *weight, const double *room, double *share)
+{
+	pgsweep_layout_shares(nbuffers, n, weight, room, share);
+	for (uint32 i = 0; i < n; i++)
+		if (room[i] > 0)
+			return;
+	for (uint32 i = 0; i < n; i++)
+		share[i] = (double) nbuffers / n;
+}
+
 /* ---- the grid ---- */
 
 static uint32
@@ -219,6 +231,16 @@ unit_if_any_room(uint32 n, const double *share, uint32 unit)
 {
 	for (uint32 i = 0; i < n; i++)
 		if (share[i] < unit)
+			return 1;
+	return unit;
+}
+
+/* Several units, which can be few buffers */
+static uint32
+unit_of_few(uint32 n, const double *share, uint32 unit)
+{
+	for (uint32 i = 0; i < n; i++)
+		if (share[i] < 4.0 * unit)
 			return 1;
 	return unit;
 }
@@ -322,9 +344,11 @@ static const LayoutCode layout_codes[] = {
 	{"shares: no less if full", NUMBER, shares_fair_if_full, GRID, SIZES},
 	{"shares: no minimum", NUMBER, shares_without_minimum, GRID, SIZES},
 	{"shares: no minimum of the light", NUMBER, shares_without_minimum_of_weights, GRID, SIZES},
+	{"shares: the same without room", NUMBER, shares_same_without_room, GRID, SIZES},
 	{"grid: always", NUMBER, SHARES, unit_always, SIZES},
 	{"grid: never", NUMBER, SHARES, unit_never, SIZES},
 	{"grid: if any room", NUMBER, SHARES, unit_if_any_room, SIZES},
+	{"grid: few buffers", NUMBER, SHARES, unit_of_few, SIZES},
 	{"grid: on average", NUMBER, SHARES, unit_on_average, SIZES},
 	{"sizes: no shares", NUMBER, SHARES, GRID, sizes_without_shares},
 	{"sizes: no head", NUMBER, SHARES, GRID, sizes_without_head},

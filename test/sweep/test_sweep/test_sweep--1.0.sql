@@ -68,7 +68,7 @@ CREATE FUNCTION test_sweep_layout(seed int8, number int4,
 		OUT fewer_than_nodes int8, OUT reduced int8, OUT rounded_up int8,
 		OUT automatic int8, OUT single int8, OUT most int8, OUT off_grid int8,
 		OUT with_head int8, OUT uneven int8, OUT limited int8, OUT "full" int8,
-		OUT weighted int8, OUT minimum int8)
+		OUT no_room int8, OUT weighted int8, OUT minimum int8)
 AS '$libdir/test_sweep_layout' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.

@@ -45,6 +45,7 @@ typedef struct LayoutCounts
 	int64		uneven;			/* sizes differ by less than a unit */
 	int64		limited;		/* some share is less than others */
 	int64		full;			/* there is not room for all */
+	int64		no_room;		/* there is none at all */
 	int64		weighted;		/* weights differ */
 	int64		minimum;		/* some share is the minimum, by its weight */
 } LayoutCounts;
@@ -120,14 +121,14 @@ check_number(const LayoutCode *code, uint32 configured, uint32 nbuffers,
 /* ---- their shares ---- */
 
 /*
- * Room as nodes of all kinds of memory have it: enough; for half of them; for
- * none; anything.
+ * Room as nodes of all kinds of memory have it: enough; for half of them; too
+ * little for all; anything; none at all.
  */
 static void
 random_room(uint32 nbuffers, uint32 n, double *room)
 {
 	double		share = (double) nbuffers / n;
-	uint32		kind = random_in(0, 3);
+	uint32		kind = random_in(0, 4);
 
 	for (uint32 i = 0; i < n; i++)
 	{
@@ -139,7 +140,7 @@ random_room(uint32 nbuffers, uint32 n, double *room)
 			some = random_in(0, 1) == 0 ? nbuffers : some / 4;
 		else if (kind == 2)
 			some /= 4;
-		room[i] = some;
+		room[i] = kind == 4 ? 0 : some;
 	}
 }
 
@@ -169,6 +170,7 @@ check_shares(const LayoutCode *code, uint32 nbuffers, uint32 n, double *share)
 	double		level_from = 0; /* buffers for a weight of 1 */
 	double		level_to = HUGE_VAL;
 	bool		enough = true;
+	bool		none = true;
 	bool		differ = false;
 	bool		all;
 
@@ -177,11 +179,17 @@ check_shares(const LayoutCode *code, uint32 nbuffers, uint32 n, double *share)
 	code->shares(nbuffers, n, weight, room, share);
 
 	for (uint32 i = 0; i < n; i++)
+	{
 		all_weights += weight[i];
+		none = none && room[i] == 0;
+	}
+	counts.no_room += none;
 	for (uint32 i = 0; i < n; i++)
 	{
 		double		fair = nbuffers * weight[i] / all_weights;
 
+		if (none)				/* which is as if there were enough */
+			room[i] = nbuffers;
 		enough = enough && room[i] >= fair && fair >= 16;
 		differ = differ || weight[i] != weight[0];
 		room[i] = Max(room[i], 16);
@@ -242,7 +250,7 @@ check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, const double *sha
 	}
 
 	/* The grid is used unless a partition would be of very few units */
-	if (unit != (least >= 4.0 * wanted_unit ? wanted_unit : 1))
+	if (unit != (least >= Max(4.0 * wanted_unit, 16.0 + wanted_unit) ? wanted_unit : 1))
 		return violated("a grid of %u instead of %u, smallest share %f", unit, wanted_unit, least);
 
 	size[n] = 4711;
@@ -254,8 +262,8 @@ check_sizes(const LayoutCode *code, uint32 nbuffers, uint32 n, const double *sha
 	/* Partitions are consecutive; what remains is where each ends */
 	for (uint32 i = 0; i < n; i++)
 	{
-		if (size[i] == 0)
-			return violated("partition %u of %u has no buffers", i, n);
+		if (size[i] < 16)
+			return violated("partition %u of %u has %u buffers", i, n, size[i]);
 		if (fabs(size[i] - share[i]) > unit)
 			return violated("partition %u of %u has %u buffers, share %f, unit %u", i, n,
 							size[i], share[i], unit);
@@ -284,10 +292,10 @@ check_case(const void *entry)
 	const LayoutCode *code = entry;
 
 	/*
-	 * descriptors in pages of 4 and 64 kB, blocks in pages of 64 kB, 2 MB, 1
-	 * GB
+	 * descriptors in pages of 4 and 64 kB, blocks in pages of 16 and 64 kB, 2
+	 * MB, 1 GB
 	 */
-	static const uint32 units[] = {1, 8, 64, 256, 1024, 131072};
+	static const uint32 units[] = {1, 2, 8, 64, 256, 1024, 131072};
 	uint32		nbuffers = random_magnitude(MIN_BUFFERS, MAX_BUFFERS);
 	uint32		nnodes = random_magnitude(1, MAX_NODES);
 	uint32		configured = random_in(0, 2) == 0 ? 0 : random_in(1, 64);
