@@ -129,7 +129,7 @@ node_of_process(void)
 	if (unlikely(pgsweep_numa_topology.emulated))
 		return (pgsweep_numa_debug_node >= 0 ? pgsweep_numa_debug_node :
 				Max(MyProcNumber, 0)) % num_nodes();
-	return pgsweep_numa_topology.cpu_node[pgsweep_numa_current_cpu()];
+	return pgsweep_numa_current_node();
 }
 
 /*
@@ -232,12 +232,13 @@ check_sample_hits(int *newval, void **extra, GucSource source)
 }
 
 /*
- * The distance that core has is out of date.
+ * The distance that core has is out of date.  But not if only the file was
+ * read again: the next hit would then be sampled, whatever its probability.
  */
 static void
 assign_sample_hits(int newval, void *extra)
 {
-	if (installed)
+	if (installed && newval != sample_hits)
 		SampleHits(sample_hit);
 }
 

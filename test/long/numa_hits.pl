@@ -263,6 +263,19 @@ $node->restart;
 $node->safe_psql('postgres', 'SELECT count(*) FROM near') foreach 1 .. 20;
 cmp_ok($node->safe_psql('postgres', 'SELECT coalesce(sum(sampled), 0) FROM pg_sweep_numa_hits'),
 	'<=', 3, 'not the first hit of each process');
+
+# Nor the next one after each reload, which begins nothing anew
+$session = $node->background_psql('postgres');
+query('SELECT pg_sweep_reset_stats()');
+foreach (1 .. 20)
+{
+	$node->reload;
+	usleep(50_000);
+	query(q{SELECT test_hits_loop('near', 'far', 9, 1)});
+}
+cmp_ok(query('SELECT coalesce(sum(sampled), 0) FROM pg_sweep_numa_hits'), '<=', 3, 'not the first hit after each reload');
+$session->quit;
+
 set_sampling(20);
 $node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
 # 20000 plus or minus 141, and those of catalogs
@@ -316,10 +329,15 @@ SKIP:
 {
 	my $shim = "$PostgreSQL::Test::Utils::tmp_check/numa_shim.so";
 	my $source = sweep_root() . '/test/numa/shim/numa_shim.c';
-	skip 'the shim does not compile here (gcc, libnuma-dev)', 2
+	my $runs_on = "$PostgreSQL::Test::Utils::tmp_check/runs_on";
+	skip 'the shim does not compile here (gcc, libnuma-dev)', 3
 	  if system("gcc -shared -fPIC -o '$shim' '$source' -ldl -lnuma >/dev/null 2>&1") != 0;
 
 	is(hits_with(SHIM_NODES => 2), '0|t', 'two pretended nodes: all pages are on the only real one');
 	is(hits_with(SHIM_NODES => 2, SHIM_DENY => 'get_mempolicy:3'), 'NULL|t', 'the kernel does not tell: NULL');
+
+	# a number beyond those that the server knows
+	append_to_file($runs_on, "400 1\n");
+	is(hits_with(SHIM_NODES => 2, SHIM_RUNS_ON => $runs_on), '0|t', 'a CPU that was not there at start');
 }
 done_testing();
