@@ -52,8 +52,10 @@ class Bench(runner.Bench):
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", shim,
                         paths.ROOT / SHIM, "-ldl", "-lnuma"], check=True)
         os.environ.update(LD_PRELOAD=str(shim), SHIM_NODES="2")
-        here.start()
-        del os.environ["LD_PRELOAD"], os.environ["SHIM_NODES"]
+        try:
+            here.start()
+        finally:
+            del os.environ["LD_PRELOAD"], os.environ["SHIM_NODES"]
         self.admin = here.session()
         for extension in ("pg_prewarm", "pg_sweep", MODULE):
             self.admin.rows(f"CREATE EXTENSION {extension}")

@@ -12,8 +12,8 @@
  * Core counts the distance down (storage/hit_sample.h), if the server has the
  * optional patch for that.
  *
- * As memory has no memory here either, the next distance can be drawn anew at
- * any hit: in a new process, or when the parameter changes.
+ * The geometric distribution has no memory: the distance can be drawn anew at any
+ * hit.  That happens in a new process, and whenever the parameter is set.
  *
  * Where a page is, the kernel says, at the moment of the hit: one system call
  * for each sampled hit.  It needs no placement, and no trust in it.
@@ -187,7 +187,7 @@ draw_distance(int every)
 
 /*
  * Called by core, at the hit that it was told, and at the first one of a
- * process or of a new setting.
+ * process or after the parameter was set.
  */
 static uint32
 sample_hit(Buffer buffer)
@@ -198,7 +198,7 @@ sample_hit(Buffer buffer)
 	{
 		uint32		distance;
 
-		/* core knows nothing of this hit yet, it may be the one */
+		/* the distance begins before this hit, which may be its end */
 		drawn_for = every;
 		if (every == 0)
 			return 0;
@@ -211,6 +211,20 @@ sample_hit(Buffer buffer)
 
 	pg_atomic_fetch_add_u64(counter(node_of_process(), node_of_buffer(buffer)), 1);
 	return draw_distance(every);
+}
+
+/*
+ * Core has no way to ask only.
+ */
+static const char *
+hits_conflict(void)
+{
+	HitSampler	sampler = SampleHits(NULL);
+
+	SampleHits(sampler);
+	if (sampler == NULL || sampler == sample_hit)
+		return NULL;
+	return "another library samples buffer hits already";
 }
 
 /*
@@ -232,14 +246,17 @@ check_sample_hits(int *newval, void **extra, GucSource source)
 }
 
 /*
- * The distance that core has is out of date.  But not if only the file was
- * read again: the next hit would then be sampled, whatever its probability.
+ * The distance that core has is out of date.  Called at each reload and twice in
+ * each parallel worker, even if the value stays the same: so the next hit must
+ * only begin a distance, and not be sampled for certain.
  */
 static void
 assign_sample_hits(int newval, void *extra)
 {
-	if (installed && newval != sample_hits)
-		SampleHits(sample_hit);
+	if (!installed)
+		return;
+	drawn_for = 0;
+	SampleHits(sample_hit);
 }
 
 static void
@@ -321,6 +338,7 @@ const PgSweepFeature pgsweep_numa_hits_feature = {
 	.define_gucs = hits_define_gucs,
 	.shmem_size = hits_shmem_size,
 	.shmem_init = hits_shmem_init,
+	.conflict = hits_conflict,
 	.install = hits_install,
 	.reset = hits_reset,
 	.put_status = hits_put_status,
