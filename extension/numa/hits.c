@@ -246,9 +246,9 @@ check_sample_hits(int *newval, void **extra, GucSource source)
 }
 
 /*
- * The distance that core has is out of date.  Called at each reload and twice in
- * each parallel worker, even if the value stays the same: so the next hit must
- * only begin a distance, and not be sampled for certain.
+ * The distance that core has is out of date.  Called at each reload, even if the
+ * value stays the same: so the next hit must only begin a distance, and not be
+ * sampled for certain.
  */
 static void
 assign_sample_hits(int newval, void *extra)

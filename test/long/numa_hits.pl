@@ -8,6 +8,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use Cwd qw(abs_path);
 use List::Util qw(sum0);
 use PostgreSQL::Test::Utils;
 use SweepTest;
@@ -274,14 +275,6 @@ foreach (1 .. 20)
 	query(q{SELECT test_hits_loop('near', 'far', 9, 1)});
 }
 cmp_ok(query('SELECT coalesce(sum(sampled), 0) FROM pg_sweep_numa_hits'), '<=', 3, 'not the first hit after each reload');
-
-# Nor the first one of each parallel worker, which sets all parameters anew
-query('SET max_parallel_workers_per_gather = 2; SET debug_parallel_query = on');
-query('SELECT pg_sweep_reset_stats()');
-my $plan = query('EXPLAIN (ANALYZE, COSTS off) SELECT count(*) FROM near');
-like($plan, qr/Workers Launched: 1/, 'a parallel worker');
-query('SELECT count(*) FROM near') foreach 1 .. 30;
-cmp_ok(query('SELECT coalesce(sum(sampled), 0) FROM pg_sweep_numa_hits'), '<=', 3, 'not the first hit of each parallel worker');
 $session->quit;
 
 set_sampling(20);
@@ -310,10 +303,11 @@ $node->stop;
 
 $node->append_conf('postgresql.conf', "pg_sweep.numa_debug_nodes = 0\npg_sweep.partitions = 0\n");
 
-# Sampled hits, where the shim pretends other nodes
+# Sampled hits, where the shim pretends other nodes; "moves" is called in between
 sub hits_with
 {
 	my (%shim) = @_;
+	my $moves = delete $shim{moves};
 
 	{
 		local %ENV = (%ENV, %shim);
@@ -323,8 +317,13 @@ sub hits_with
 	set_sampling(10);
 	# processes that allocate buffers look at other nodes' pages, too
 	$node->safe_psql('postgres', "SELECT count(*) FROM $_") foreach 'near', 'far';
-	$node->safe_psql('postgres', 'SELECT pg_sweep_reset_stats()');
-	$node->safe_psql('postgres', q{SELECT test_hits_loop('near', 'far', 1, 10000)});
+	$session = $node->background_psql('postgres');
+	# after this it allocates no buffer, and so does not ask for its node otherwise
+	query(q{SELECT test_hits_loop('near', 'far', 1, 1000)});
+	query('SELECT pg_sweep_reset_stats()');
+	$moves->() if $moves;
+	query(q{SELECT test_hits_loop('near', 'far', 1, 10000)});
+	$session->quit;
 	my $rows = $node->safe_psql('postgres',
 		q{SELECT coalesce(to_node::text, 'NULL'), sum(sampled) BETWEEN 1500 AND 2500 FROM pg_sweep_numa_hits GROUP BY 1});
 	set_sampling(0);
@@ -340,7 +339,7 @@ SKIP:
 	is(hits_with(), '', 'one node: nothing is sampled');
 	my $shim = "$PostgreSQL::Test::Utils::tmp_check/numa_shim.so";
 	my $source = sweep_root() . '/test/numa/shim/numa_shim.c';
-	my $runs_on = "$PostgreSQL::Test::Utils::tmp_check/runs_on";
+	my $runs_on = abs_path($PostgreSQL::Test::Utils::tmp_check) . '/runs_on';
 	skip 'the shim does not compile here (gcc, libnuma-dev)', 3
 	  if system("gcc -shared -fPIC -o '$shim' '$source' -ldl -lnuma >/dev/null 2>&1") != 0;
 
@@ -348,8 +347,13 @@ SKIP:
 	is(hits_with(SHIM_NODES => 2, SHIM_DENY => 'get_mempolicy:3'), 'NULL|t', 'the kernel does not tell: NULL');
 
 	# on a node that the server knows
-	append_to_file($runs_on, "400 1\n");
-	is(hits_with(SHIM_NODES => 2, SHIM_LISTS => '0-1;2-3', SHIM_RUNS_ON => $runs_on),
-		'0|t', 'a CPU that was not there at start');
+	append_to_file($runs_on, "0 0\n");
+	is( hits_with(
+			SHIM_NODES => 2,
+			SHIM_LISTS => '0-1;2-3',
+			SHIM_RUNS_ON => $runs_on,
+			moves => sub { unlink $runs_on; append_to_file($runs_on, "400 1\n") }),
+		'0|t',
+		'a process moves to a CPU that was not there at start');
 }
 done_testing();
