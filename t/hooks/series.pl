@@ -48,7 +48,7 @@ my %limit = (
 	'0005-lwlock-wait-hooks.patch' => 680,
 	'0006-pins-private-refcount.patch' => 410,
 	'0007-ring-flush-hooks.patch' => 140,
-	'optional/hit-sampling.patch' => 75);
+	'optional/hit-sampling.patch' => 80);
 
 # The patches that a patch needs
 my %needs = (
