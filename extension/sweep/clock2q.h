@@ -1,0 +1,409 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension/sweep/clock2q.h
+ *	  Which page has to go, a new one or an old one: the rule of "clock2q".
+ *
+ * A page that is read for the first time is on probation.  If it is not used
+ * again while a tenth of the pool is loaded, it is the victim.  If it is, it
+ * stays in its buffer and is one of the main part, for which a clock like
+ * core's chooses victims.  Pages that left are remembered for a while (ghosts).
+ * One of them that returns is loaded into the main part at once.  (S3-FIFO,
+ * SOSP 2023; Clock2Q+, arXiv 2511.21958.)
+ *
+ * Nothing moves.  The newest pages are in a ring of slots, each with the number
+ * of a buffer.  Two hands go round it: one fills slots, the other judges what
+ * is in them.  Their distance is the length of probation, in misses.  A third
+ * position, behind the filling hand, ends each page's window: what used the
+ * page until then was the burst of its first use, and is not counted.
+ *
+ * The length adapts.  A page that returns soon after it left probation would
+ * have been found there if that were longer.  One that returns soon after it
+ * left the main part would have been found there if probation were shorter.
+ * Each such return moves the length by a step.  docs/design/0020 has what else
+ * was tried, and the figures.
+ *
+ * Races only cost precision.  A process that takes a buffer's number out of a
+ * slot does so by an exchange, and then decides where the buffer belongs.  So
+ * each buffer on probation is in a slot, or in the hands of one process.  The
+ * opposite does not hold: a slot may name a buffer that is no longer on
+ * probation.  Such a number is ignored.  No slot keeps a number for longer than
+ * a lap, because the filling hand takes out what it finds.
+ *
+ * Nothing here knows processes, buffer headers or shared memory: the caller
+ * looks at usage counts and locks victims.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGSWEEP_CLOCK2Q_H
+#define PGSWEEP_CLOCK2Q_H
+
+#include "sweep/hand.h"
+
+/*
+ * Bounds of probation's length, as parts of the pool's buffers, and where it
+ * begins.  The least is best for most loads; with a 20th, pages of a growing
+ * table left too early in large pools.  More than the most would leave the main
+ * part without victims.
+ */
+#define PGSWEEP_C2Q_LEAST		(1.0 / 10)
+#define PGSWEEP_C2Q_MOST		(9.0 / 10)
+
+/*
+ * The step of the length for each page that returns soon.  Results are the same
+ * with a 1000th to a 125th.
+ */
+#define PGSWEEP_C2Q_STEP		(1.0 / 512)
+
+/*
+ * The window.  With a 100th, TPC-C in the smallest pools reads 3 % more.  With
+ * a 20th, it reads 1 % less there, and a growing table 1 % more.
+ */
+#define PGSWEEP_C2Q_WINDOW		(1.0 / 32)
+
+/*
+ * Ghosts of each side, as a part of the pool's buffers.  With as many as
+ * buffers, pages come back to the main part that are used too seldom.
+ */
+#define PGSWEEP_C2Q_GHOSTS		(1.0 / 2)
+
+/*
+ * A page returns soon if fewer than this many of its set and side have left
+ * since: 3 of 15 of a half of the pool, a tenth of it.  A longer horizon than
+ * some per cent makes little difference; with all ghosts, pools of 40 % read
+ * up to 3 % more.
+ */
+#define PGSWEEP_C2Q_SOON		3
+
+/*
+ * Slots that one lease has at most, and as a part of the window.  What all
+ * processes together have leased must be less than that: a window ends at a
+ * slot that has to be filled by then.
+ */
+#define PGSWEEP_C2Q_BATCH		16
+#define PGSWEEP_C2Q_BATCH_PART	(1.0 / 16)
+
+/*
+ * How many times as many slots as are filled may be judged, until the judging
+ * hand has caught up.
+ */
+#define PGSWEEP_C2Q_CATCH_UP	4
+
+#define PGSWEEP_C2Q_WAYS		15
+#define PGSWEEP_C2Q_NONE		PG_UINT32_MAX
+
+/* What a page was part of when it left */
+typedef enum PgSweepC2qSide
+{
+	PGSWEEP_C2Q_PROBATION,
+	PGSWEEP_C2Q_MAIN,
+	PGSWEEP_C2Q_STRANGER		/* it did not leave, or too long ago */
+} PgSweepC2qSide;
+
+/* Where a buffer is */
+typedef enum PgSweepC2qPlace
+{
+	PGSWEEP_C2Q_IN_MAIN,
+	PGSWEEP_C2Q_IN_WINDOW,		/* on probation, uses are not counted yet */
+	PGSWEEP_C2Q_ON_PROBATION	/* on probation, after its window */
+} PgSweepC2qPlace;
+
+/*
+ * The ghosts of one set: a cache line.  Prints are parts of the tag's hash, 0
+ * for none; next is where the next one of each side goes.  So the order of
+ * those that left is known without a time.  Processes write here without a
+ * lock: a lost print is a ghost less.
+ */
+typedef struct PgSweepC2qSet
+{
+	uint16		next[2];
+	uint16		print[2][PGSWEEP_C2Q_WAYS];
+} PgSweepC2qSet;
+
+StaticAssertDecl(sizeof(PgSweepC2qSet) == 64, "a set of ghosts is a cache line");
+
+typedef struct PgSweepClock2q
+{
+	/* Written at each lease */
+	pg_atomic_uint64 fill;		/* next slot to be filled: ticket */
+	pg_atomic_uint64 judge;		/* next slot to be judged: ticket */
+	pg_atomic_uint32 length;	/* of probation, in tickets */
+	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+
+	/* Constant after start */
+	uint32		num_buffers;	/* and slots */
+	uint32		least;
+	uint32		most;
+	uint32		step;
+	uint32		window;
+	uint32		batch;
+	uint32		num_sets;
+	pg_atomic_uint32 *slot;		/* a buffer, or PGSWEEP_C2Q_NONE */
+	uint8	   *place;			/* PgSweepC2qPlace of each buffer */
+	PgSweepC2qSet *set;
+} PgSweepClock2q;
+
+/*
+ * A process' lease of slots to fill, and of slots to judge meanwhile.  All
+ * zeroes to begin with.
+ */
+typedef struct PgSweepC2qLease
+{
+	uint32		fill_slot;
+	uint32		fill_left;
+	uint32		judge_slot;
+	uint32		judge_left;
+	uint32		may_judge;		/* while these slots are filled */
+	int32		change;			/* of the length, not applied yet */
+} PgSweepC2qLease;
+
+static inline uint32
+pgsweep_c2q_part(uint32 num_buffers, double part)
+{
+	return Max((uint32) (num_buffers * part), 1);
+}
+
+static inline uint32
+pgsweep_c2q_num_sets(uint32 num_buffers)
+{
+	return pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_GHOSTS / PGSWEEP_C2Q_WAYS);
+}
+
+/*
+ * Set up.  The arrays are the caller's: num_buffers slots and places, and
+ * pgsweep_c2q_num_sets() sets.
+ */
+static inline void
+pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
+				 uint8 *place, PgSweepC2qSet *set)
+{
+	c->num_buffers = num_buffers;
+	c->least = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_LEAST);
+	c->most = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_MOST);
+	c->step = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_STEP);
+	c->window = (uint32) (num_buffers * PGSWEEP_C2Q_WINDOW);
+	c->batch = Min(pgsweep_c2q_part(c->window, PGSWEEP_C2Q_BATCH_PART), PGSWEEP_C2Q_BATCH);
+	c->num_sets = pgsweep_c2q_num_sets(num_buffers);
+	c->slot = slot;
+	c->place = place;
+	c->set = set;
+
+	pg_atomic_init_u64(&c->fill, 0);
+	pg_atomic_init_u64(&c->judge, 0);
+	pg_atomic_init_u32(&c->length, c->least);
+	for (uint32 i = 0; i < num_buffers; i++)
+		pg_atomic_init_u32(&slot[i], PGSWEEP_C2Q_NONE);
+	memset(place, PGSWEEP_C2Q_IN_MAIN, num_buffers);
+	memset(set, 0, sizeof(PgSweepC2qSet) * c->num_sets);
+}
+
+/*
+ * Apply what this process has learnt about the length.  A change that meets
+ * another process' waits for the next lease.
+ */
+static inline uint32
+pgsweep_c2q_adapt(PgSweepClock2q *c, PgSweepC2qLease *lease)
+{
+	uint32		old = pg_atomic_read_u32(&c->length);
+	int64		wanted = (int64) old + lease->change;
+	uint32		length = (uint32) Min(Max(wanted, c->least), c->most);
+
+	if (length == old)
+		lease->change = 0;		/* nothing, or at a bound */
+	else if (pg_atomic_compare_exchange_u32(&c->length, &old, length))
+		lease->change = 0;
+	return length;
+}
+
+/*
+ * Slots that should have been judged when the filling hand is at this ticket,
+ * less those that have been.  Below zero while probation grows.
+ */
+static inline int64
+pgsweep_c2q_due(PgSweepClock2q *c, uint64 ticket, uint32 length)
+{
+	return (int64) (ticket - length - pgsweep_read_u64(&c->judge));
+}
+
+/*
+ * Take a lease of slots to fill; the former one's are filled.  It says how many
+ * slots this process may judge meanwhile: most often as many, more if the
+ * judging hand is behind because the length has shrunk, fewer while it grows.
+ */
+static inline void
+pgsweep_c2q_lease_take(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	uint32		length = pgsweep_c2q_adapt(c, lease);
+	uint64		ticket = pg_atomic_fetch_add_u64(&c->fill, batch);
+	int64		due = pgsweep_c2q_due(c, ticket + batch, length) + lease->judge_left;
+
+	lease->fill_slot = (uint32) (ticket % c->num_buffers);
+	lease->fill_left = batch;
+	lease->may_judge = (uint32) Min(Max(due, 0), (int64) PGSWEEP_C2Q_CATCH_UP * batch);
+}
+
+/*
+ * The buffer whose window ends when the lease's next slot is filled, or none:
+ * the caller sets its usage count to zero.  lease->fill_left > 0.
+ */
+static inline uint32
+pgsweep_c2q_end_window(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	uint32		slot = lease->fill_slot;
+	uint32		buf;
+
+	if (c->window == 0)
+		return PGSWEEP_C2Q_NONE;
+	slot = slot >= c->window ? slot - c->window : slot + c->num_buffers - c->window;
+	buf = pg_atomic_read_u32(&c->slot[slot]);
+	if (buf == PGSWEEP_C2Q_NONE || c->place[buf] != PGSWEEP_C2Q_IN_WINDOW)
+		return PGSWEEP_C2Q_NONE;
+	c->place[buf] = PGSWEEP_C2Q_ON_PROBATION;
+	return buf;
+}
+
+/*
+ * Is there a slot to be judged for this miss?  Ask again until it is false, or
+ * a victim is found; then the main part has to give one.
+ */
+static inline bool
+pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
+{
+	if (lease->may_judge < lease->fill_left || lease->may_judge == 0)
+		return false;
+	if (lease->judge_left == 0)
+	{
+		int64		due = pgsweep_c2q_due(c, pgsweep_read_u64(&c->fill),
+										  pg_atomic_read_u32(&c->length));
+		uint64		ticket;
+
+		/* others may have judged them meanwhile */
+		if (due <= 0)
+		{
+			lease->may_judge = 0;
+			return false;
+		}
+		lease->judge_left = (uint32) Min(Min(due, lease->may_judge), c->batch);
+		ticket = pg_atomic_fetch_add_u64(&c->judge, lease->judge_left);
+		lease->judge_slot = (uint32) (ticket % c->num_buffers);
+	}
+	return true;
+}
+
+/*
+ * Take the next buffer to be judged out of its slot; it is the main part's from
+ * now on.  *unused is the usage count up to which it has not been used: the
+ * page came with one, and the end of its window took that.  Returns none if
+ * the slot has nothing to judge.
+ */
+static inline uint32
+pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
+{
+	pg_atomic_uint32 *slot = &c->slot[lease->judge_slot];
+	uint32		buf = PGSWEEP_C2Q_NONE;
+
+	lease->may_judge--;
+	lease->judge_left--;
+	if (++lease->judge_slot == c->num_buffers)
+		lease->judge_slot = 0;
+
+	if (pg_atomic_read_u32(slot) != PGSWEEP_C2Q_NONE)
+		buf = pg_atomic_exchange_u32(slot, PGSWEEP_C2Q_NONE);
+	if (buf == PGSWEEP_C2Q_NONE || c->place[buf] == PGSWEEP_C2Q_IN_MAIN)
+		return PGSWEEP_C2Q_NONE;
+	*unused = c->place[buf] == PGSWEEP_C2Q_IN_WINDOW ? 1 : 0;
+	c->place[buf] = PGSWEEP_C2Q_IN_MAIN;
+	return buf;
+}
+
+/*
+ * Does the main part's hand pass over this buffer?
+ */
+static inline bool
+pgsweep_c2q_passes(const PgSweepClock2q *c, uint32 buf)
+{
+	return c->place[buf] != PGSWEEP_C2Q_IN_MAIN;
+}
+
+static inline PgSweepC2qSet *
+pgsweep_c2q_set(PgSweepClock2q *c, uint64 hash)
+{
+	return &c->set[(hash >> 32) * c->num_sets >> 32];
+}
+
+static inline uint16
+pgsweep_c2q_print(uint64 hash)
+{
+	return (uint16) hash == 0 ? 1 : (uint16) hash;
+}
+
+/*
+ * The page with this hash has left; all 64 bits of the hash must be good.
+ */
+static inline void
+pgsweep_c2q_left(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
+{
+	volatile PgSweepC2qSet *set = pgsweep_c2q_set(c, hash);
+	uint32		way = set->next[side] % PGSWEEP_C2Q_WAYS;
+
+	set->print[side][way] = pgsweep_c2q_print(hash);
+	set->next[side] = way + 1;
+}
+
+/*
+ * The page with this hash is loaded.  Had it left?  If so, the ghost goes.
+ */
+static inline PgSweepC2qSide
+pgsweep_c2q_returns(PgSweepClock2q *c, uint64 hash, bool *soon)
+{
+	volatile PgSweepC2qSet *set = pgsweep_c2q_set(c, hash);
+	uint16		print = pgsweep_c2q_print(hash);
+
+	for (int side = 0; side < 2; side++)
+		for (uint32 way = 0; way < PGSWEEP_C2Q_WAYS; way++)
+			if (set->print[side][way] == print)
+			{
+				uint32		later = set->next[side] + PGSWEEP_C2Q_WAYS - 1 - way;
+
+				set->print[side][way] = 0;
+				*soon = later % PGSWEEP_C2Q_WAYS < PGSWEEP_C2Q_SOON;
+				return (PgSweepC2qSide) side;
+			}
+	return PGSWEEP_C2Q_STRANGER;
+}
+
+/*
+ * A page has been loaded into a buffer that is the main part's.  Decide where
+ * it belongs, and use one slot of the lease.  lease->fill_left > 0.
+ */
+static inline PgSweepC2qSide
+pgsweep_c2q_loaded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	pg_atomic_uint32 *slot = &c->slot[lease->fill_slot];
+	bool		soon = false;
+	PgSweepC2qSide side = pgsweep_c2q_returns(c, hash, &soon);
+	uint32		entry = PGSWEEP_C2Q_NONE;
+
+	if (side == PGSWEEP_C2Q_STRANGER)
+	{
+		c->place[buf] = PGSWEEP_C2Q_IN_WINDOW;
+		entry = buf;
+	}
+	else if (soon)
+		lease->change += side == PGSWEEP_C2Q_PROBATION ? (int32) c->step : -(int32) c->step;
+
+	lease->fill_left--;
+	if (++lease->fill_slot == c->num_buffers)
+		lease->fill_slot = 0;
+
+	/* What is still there has not been judged for a lap: the main part's */
+	if (entry != PGSWEEP_C2Q_NONE || pg_atomic_read_u32(slot) != PGSWEEP_C2Q_NONE)
+	{
+		uint32		old = pg_atomic_exchange_u32(slot, entry);
+
+		if (old != PGSWEEP_C2Q_NONE && old != buf)
+			c->place[old] = PGSWEEP_C2Q_IN_MAIN;
+	}
+	return side;
+}
+
+#endif							/* PGSWEEP_CLOCK2Q_H */
