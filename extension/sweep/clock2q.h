@@ -22,12 +22,13 @@
  * Each such return moves the length by a step.  docs/design/0020 has what else
  * was tried, and the figures.
  *
- * Races only cost precision.  A process that takes a buffer's number out of a
- * slot does so by an exchange, and then decides where the buffer belongs.  So
- * each buffer on probation is in a slot, or in the hands of one process.  The
- * opposite does not hold: a slot may name a buffer that is no longer on
- * probation.  Such a number is ignored.  No slot keeps a number for longer than
- * a lap, because the filling hand takes out what it finds.
+ * Races only cost precision.  A buffer is marked before its number gets into a
+ * slot, and unmarked after its number has been taken out, by an exchange.  So
+ * each buffer that is marked is in a slot, or in the hands of one process, and
+ * none is passed over forever.  A buffer in a slot may be unmarked: if a process
+ * stops between its look at the mark and its look at the header, for a whole
+ * life of a page, it can take a victim out of probation.  No slot keeps a number
+ * for longer than a lap: the filling hand takes out what it finds.
  *
  * Nothing here knows processes, buffer headers or shared memory: the caller
  * looks at usage counts and locks victims.
@@ -56,7 +57,7 @@
 
 /*
  * The window.  With a 100th, TPC-C in the smallest pools reads 3 % more.  With
- * a 20th, it reads 1 % less there, and a growing table 1 % more.
+ * a 20th, it reads 1 % less there, and a growing table half a per cent more.
  */
 #define PGSWEEP_C2Q_WINDOW		(1.0 / 32)
 
@@ -68,11 +69,19 @@
 
 /*
  * A page returns soon if fewer than this many of its set and side have left
- * since: 3 of 15 of a half of the pool, a tenth of it.  A longer horizon than
- * some per cent makes little difference; with all ghosts, pools of 40 % read
- * up to 3 % more.
+ * since: 3 of 15 of a half of the pool, a tenth of it.  2 and 4 give the same;
+ * with all 15, pools of 20 to 40 % read up to 6 % more.
  */
 #define PGSWEEP_C2Q_SOON		3
+
+/*
+ * The usage count that a page has at most when it comes to the main part from
+ * probation, and has if it returns there.  All other pages are loaded with 1,
+ * as in core.  Without a limit, pages of a first burst stay for up to five laps:
+ * TPC-C reads up to 3 % more in pools of 60 %.  With 1, loads that are all
+ * recency read 1 % more.
+ */
+#define PGSWEEP_C2Q_USES		2
 
 /*
  * Slots that one lease has at most, and as a part of the window.  What all
@@ -88,8 +97,12 @@
  */
 #define PGSWEEP_C2Q_CATCH_UP	4
 
+/* Prints of each side that a cache line has room for */
 #define PGSWEEP_C2Q_WAYS		15
+
+/* A slot: none, or a buffer's number, with a bit if its window has ended */
 #define PGSWEEP_C2Q_NONE		PG_UINT32_MAX
+#define PGSWEEP_C2Q_ENDED		(UINT32_C(1) << 31)
 
 /* What a page was part of when it left */
 typedef enum PgSweepC2qSide
@@ -98,14 +111,6 @@ typedef enum PgSweepC2qSide
 	PGSWEEP_C2Q_MAIN,
 	PGSWEEP_C2Q_STRANGER		/* it did not leave, or too long ago */
 } PgSweepC2qSide;
-
-/* Where a buffer is */
-typedef enum PgSweepC2qPlace
-{
-	PGSWEEP_C2Q_IN_MAIN,
-	PGSWEEP_C2Q_IN_WINDOW,		/* on probation, uses are not counted yet */
-	PGSWEEP_C2Q_ON_PROBATION	/* on probation, after its window */
-} PgSweepC2qPlace;
 
 /*
  * The ghosts of one set: a cache line.  Prints are parts of the tag's hash, 0
@@ -130,15 +135,15 @@ typedef struct PgSweepClock2q
 	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
 
 	/* Constant after start */
-	uint32		num_buffers;	/* and slots */
+	uint32		num_buffers;
 	uint32		least;
 	uint32		most;
 	uint32		step;
 	uint32		window;
 	uint32		batch;
 	uint32		num_sets;
-	pg_atomic_uint32 *slot;		/* a buffer, or PGSWEEP_C2Q_NONE */
-	uint8	   *place;			/* PgSweepC2qPlace of each buffer */
+	pg_atomic_uint32 *slot;		/* as many as buffers */
+	volatile bool *probation;	/* of each buffer: its mark */
 	PgSweepC2qSet *set;
 } PgSweepClock2q;
 
@@ -169,12 +174,12 @@ pgsweep_c2q_num_sets(uint32 num_buffers)
 }
 
 /*
- * Set up.  The arrays are the caller's: num_buffers slots and places, and
+ * Set up.  The arrays are the caller's: num_buffers of the first two, and
  * pgsweep_c2q_num_sets() sets.
  */
 static inline void
 pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
-				 uint8 *place, PgSweepC2qSet *set)
+				 volatile bool *probation, PgSweepC2qSet *set)
 {
 	c->num_buffers = num_buffers;
 	c->least = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_LEAST);
@@ -184,15 +189,17 @@ pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
 	c->batch = Min(pgsweep_c2q_part(c->window, PGSWEEP_C2Q_BATCH_PART), PGSWEEP_C2Q_BATCH);
 	c->num_sets = pgsweep_c2q_num_sets(num_buffers);
 	c->slot = slot;
-	c->place = place;
+	c->probation = probation;
 	c->set = set;
 
 	pg_atomic_init_u64(&c->fill, 0);
 	pg_atomic_init_u64(&c->judge, 0);
 	pg_atomic_init_u32(&c->length, c->least);
 	for (uint32 i = 0; i < num_buffers; i++)
+	{
 		pg_atomic_init_u32(&slot[i], PGSWEEP_C2Q_NONE);
-	memset(place, PGSWEEP_C2Q_IN_MAIN, num_buffers);
+		probation[i] = false;
+	}
 	memset(set, 0, sizeof(PgSweepC2qSet) * c->num_sets);
 }
 
@@ -249,27 +256,32 @@ static inline uint32
 pgsweep_c2q_end_window(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
 	uint32		slot = lease->fill_slot;
-	uint32		buf;
+	uint32		entry;
 
 	if (c->window == 0)
 		return PGSWEEP_C2Q_NONE;
 	slot = slot >= c->window ? slot - c->window : slot + c->num_buffers - c->window;
-	buf = pg_atomic_read_u32(&c->slot[slot]);
-	if (buf == PGSWEEP_C2Q_NONE || c->place[buf] != PGSWEEP_C2Q_IN_WINDOW)
+	entry = pg_atomic_read_u32(&c->slot[slot]);
+
+	/* NONE has the bit, too */
+	if ((entry & PGSWEEP_C2Q_ENDED) ||
+		!pg_atomic_compare_exchange_u32(&c->slot[slot], &entry,
+										entry | PGSWEEP_C2Q_ENDED))
 		return PGSWEEP_C2Q_NONE;
-	c->place[buf] = PGSWEEP_C2Q_ON_PROBATION;
-	return buf;
+	return entry;
 }
 
 /*
- * Is there a slot to be judged for this miss?  Ask again until it is false, or
- * a victim is found; then the main part has to give one.
+ * Is there a slot to be judged for this miss?  Ask again until there is none,
+ * and the main part has to give a victim, or until one is found.
+ * lease->fill_left > 0.
  */
 static inline bool
 pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
 {
-	if (lease->may_judge < lease->fill_left || lease->may_judge == 0)
+	if (lease->may_judge < lease->fill_left)
 		return false;
+
 	if (lease->judge_left == 0)
 	{
 		int64		due = pgsweep_c2q_due(c, pgsweep_read_u64(&c->fill),
@@ -290,29 +302,46 @@ pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
 }
 
 /*
+ * Put an entry into a slot.  The buffer that was in it, if any, is the main
+ * part's.  The exchange is a full barrier, and pairs with itself in the process
+ * that takes the entry out: that one's mark comes later than this one's.
+ */
+static inline uint32
+pgsweep_c2q_exchange(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
+
+	if (old == entry)			/* both none */
+		return old;
+	if (entry != PGSWEEP_C2Q_NONE)
+		c->probation[entry] = true;
+	old = pg_atomic_exchange_u32(&c->slot[slot], entry);
+	if (old != PGSWEEP_C2Q_NONE)
+		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
+	return old;
+}
+
+/*
  * Take the next buffer to be judged out of its slot; it is the main part's from
  * now on.  *unused is the usage count up to which it has not been used: the
- * page came with one, and the end of its window took that.  Returns none if
- * the slot has nothing to judge.
+ * page came with one, and the end of its window took that.  If it is used more,
+ * or pinned, it stays, with at most PGSWEEP_C2Q_USES.  Returns none if the slot
+ * has nothing to judge.
  */
 static inline uint32
 pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 {
-	pg_atomic_uint32 *slot = &c->slot[lease->judge_slot];
-	uint32		buf = PGSWEEP_C2Q_NONE;
+	uint32		entry = pgsweep_c2q_exchange(c, lease->judge_slot, PGSWEEP_C2Q_NONE);
 
 	lease->may_judge--;
 	lease->judge_left--;
 	if (++lease->judge_slot == c->num_buffers)
 		lease->judge_slot = 0;
 
-	if (pg_atomic_read_u32(slot) != PGSWEEP_C2Q_NONE)
-		buf = pg_atomic_exchange_u32(slot, PGSWEEP_C2Q_NONE);
-	if (buf == PGSWEEP_C2Q_NONE || c->place[buf] == PGSWEEP_C2Q_IN_MAIN)
+	if (entry == PGSWEEP_C2Q_NONE)
 		return PGSWEEP_C2Q_NONE;
-	*unused = c->place[buf] == PGSWEEP_C2Q_IN_WINDOW ? 1 : 0;
-	c->place[buf] = PGSWEEP_C2Q_IN_MAIN;
-	return buf;
+	*unused = (entry & PGSWEEP_C2Q_ENDED) ? 0 : 1;
+	return entry & ~PGSWEEP_C2Q_ENDED;
 }
 
 /*
@@ -321,9 +350,12 @@ pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 static inline bool
 pgsweep_c2q_passes(const PgSweepClock2q *c, uint32 buf)
 {
-	return c->place[buf] != PGSWEEP_C2Q_IN_MAIN;
+	return c->probation[buf];
 }
 
+/*
+ * The upper half of the hash chooses the set, the lowest 16 bits are the print.
+ */
 static inline PgSweepC2qSet *
 pgsweep_c2q_set(PgSweepClock2q *c, uint64 hash)
 {
@@ -337,7 +369,7 @@ pgsweep_c2q_print(uint64 hash)
 }
 
 /*
- * The page with this hash has left; all 64 bits of the hash must be good.
+ * The page with this hash has left.
  */
 static inline void
 pgsweep_c2q_left(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
@@ -373,36 +405,25 @@ pgsweep_c2q_returns(PgSweepClock2q *c, uint64 hash, bool *soon)
 
 /*
  * A page has been loaded into a buffer that is the main part's.  Decide where
- * it belongs, and use one slot of the lease.  lease->fill_left > 0.
+ * it belongs, and use one slot of the lease.  lease->fill_left > 0.  Returns
+ * what it was part of before: a page of the main part gets PGSWEEP_C2Q_USES.
  */
 static inline PgSweepC2qSide
-pgsweep_c2q_loaded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+pgsweep_c2q_loaded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf,
+				   uint64 hash)
 {
-	pg_atomic_uint32 *slot = &c->slot[lease->fill_slot];
 	bool		soon = false;
 	PgSweepC2qSide side = pgsweep_c2q_returns(c, hash, &soon);
-	uint32		entry = PGSWEEP_C2Q_NONE;
+	int32		step = (int32) c->step;
 
-	if (side == PGSWEEP_C2Q_STRANGER)
-	{
-		c->place[buf] = PGSWEEP_C2Q_IN_WINDOW;
-		entry = buf;
-	}
-	else if (soon)
-		lease->change += side == PGSWEEP_C2Q_PROBATION ? (int32) c->step : -(int32) c->step;
+	if (soon)
+		lease->change += side == PGSWEEP_C2Q_PROBATION ? step : -step;
 
+	pgsweep_c2q_exchange(c, lease->fill_slot,
+						 side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
 	lease->fill_left--;
 	if (++lease->fill_slot == c->num_buffers)
 		lease->fill_slot = 0;
-
-	/* What is still there has not been judged for a lap: the main part's */
-	if (entry != PGSWEEP_C2Q_NONE || pg_atomic_read_u32(slot) != PGSWEEP_C2Q_NONE)
-	{
-		uint32		old = pg_atomic_exchange_u32(slot, entry);
-
-		if (old != PGSWEEP_C2Q_NONE && old != buf)
-			c->place[old] = PGSWEEP_C2Q_IN_MAIN;
-	}
 	return side;
 }
 
