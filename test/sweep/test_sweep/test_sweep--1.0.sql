@@ -95,6 +95,22 @@ AS '$libdir/test_sweep_homes' LANGUAGE C VOLATILE STRICT;
 CREATE FUNCTION test_sweep_homes_codes()
 RETURNS SETOF text AS '$libdir/test_sweep_homes' LANGUAGE C IMMUTABLE STRICT;
 
+-- Pools that processes load pages into by the rule of clock2q.  As above
+-- (test_sweep_clock2q.c); worst_age is in thousandths of the pool, in misses.
+CREATE FUNCTION test_sweep_clock2q(seed int8, number int4,
+		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
+		OUT alone int8, OUT whole int8, OUT "between" int8, OUT within int8,
+		OUT tiny int8, OUT young int8, OUT old int8, OUT stayed int8,
+		OUT windows int8, OUT missed int8, OUT from_probation int8,
+		OUT from_main int8, OUT forgotten int8, OUT soon int8, OUT late int8,
+		OUT longer int8, OUT shorter int8, OUT "most" int8, OUT "least" int8,
+		OUT behind int8, OUT overtaken int8, OUT worst_age int8)
+AS '$libdir/test_sweep_clock2q' LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_sweep_clock2q_codes()
+RETURNS SETOF text AS '$libdir/test_sweep_clock2q' LANGUAGE C IMMUTABLE STRICT;
+
 -- Sets the complete passes of core's own hand; returns what they were. size is that
 -- of core's struct, as pg_shmem_allocations has it.
 CREATE FUNCTION test_sweep_set_core_passes(size int8, passes int8)

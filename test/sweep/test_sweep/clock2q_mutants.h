@@ -1,0 +1,446 @@
+/*-------------------------------------------------------------------------
+ *
+ * test/sweep/test_sweep/clock2q_mutants.h
+ *	  The rule of "clock2q", and broken variants of it.
+ *
+ * t/sweep/clock2q.pl demands that each is caught.  Those of clock2q_races are
+ * for the threads, too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CLOCK2Q_MUTANTS_H
+#define CLOCK2Q_MUTANTS_H
+
+#include "sweep/clock2q.h"
+
+typedef struct Clock2qCode
+{
+	const char *name;
+	void		(*init) (PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
+						 volatile bool *probation, PgSweepC2qSet *set);
+	void		(*lease_take) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch);
+	uint32		(*end_window) (PgSweepClock2q *c, const PgSweepC2qLease *lease);
+	bool		(*has_to_judge) (PgSweepClock2q *c, PgSweepC2qLease *lease);
+	uint32		(*judge) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused);
+	bool		(*passes) (const PgSweepClock2q *c, uint32 buf);
+	void		(*left) (PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side);
+	PgSweepC2qSide (*loaded) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash);
+} Clock2qCode;
+
+/* ---- slots and marks ---- */
+
+typedef uint32 (*Exchange) (PgSweepClock2q *c, uint32 slot, uint32 entry);
+
+/* pgsweep_c2q_judge() with another exchange */
+static inline uint32
+judge_by(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused, Exchange exchange)
+{
+	uint32		entry = exchange(c, lease->judge_slot, PGSWEEP_C2Q_NONE);
+
+	lease->may_judge--;
+	lease->judge_left--;
+	lease->judge_slot = (lease->judge_slot + 1) % c->num_buffers;
+	*unused = (entry & PGSWEEP_C2Q_ENDED) ? 0 : 1;
+	return entry == PGSWEEP_C2Q_NONE ? entry : entry & ~PGSWEEP_C2Q_ENDED;
+}
+
+/* pgsweep_c2q_loaded() with another exchange */
+static inline PgSweepC2qSide
+loaded_by(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash, Exchange exchange)
+{
+	bool		soon = false;
+	PgSweepC2qSide side = pgsweep_c2q_returns(c, hash, &soon);
+
+	if (soon)
+		lease->change += (int32) c->step * (side == PGSWEEP_C2Q_PROBATION ? 1 : -1);
+	exchange(c, lease->fill_slot, side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
+	lease->fill_left--;
+	lease->fill_slot = (lease->fill_slot + 1) % c->num_buffers;
+	return side;
+}
+
+#define MUTANT_OF_EXCHANGE(name) \
+static uint32 \
+judge_##name(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused) \
+{ \
+	return judge_by(c, lease, unused, name); \
+} \
+static PgSweepC2qSide \
+loaded_##name(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash) \
+{ \
+	return loaded_by(c, lease, buf, hash, name); \
+}
+
+/* Two processes may take the same entry out, and one may lose another's */
+static inline uint32
+not_exchanged(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
+
+	if (entry != PGSWEEP_C2Q_NONE)
+		c->probation[entry] = true;
+	pg_atomic_write_u32(&c->slot[slot], entry);
+	if (old != PGSWEEP_C2Q_NONE)
+		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
+	return old;
+}
+MUTANT_OF_EXCHANGE(not_exchanged)
+
+/* The entry may have been taken out again when its buffer is marked */
+static inline uint32
+marked_late(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	uint32		old = pg_atomic_exchange_u32(&c->slot[slot], entry);
+
+	if (old != PGSWEEP_C2Q_NONE)
+		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
+	(void) pg_atomic_read_u32(&c->slot[slot]);
+	if (entry != PGSWEEP_C2Q_NONE)
+		c->probation[entry] = true;
+	return old;
+}
+MUTANT_OF_EXCHANGE(marked_late)
+
+static inline uint32
+not_unmarked(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	if (entry != PGSWEEP_C2Q_NONE)
+		c->probation[entry] = true;
+	return pg_atomic_exchange_u32(&c->slot[slot], entry);
+}
+MUTANT_OF_EXCHANGE(not_unmarked)
+
+/* The process that takes an entry out unmarks it first */
+static inline uint32
+unmarked_early(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
+
+	if (old != PGSWEEP_C2Q_NONE)
+		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
+	if (entry != PGSWEEP_C2Q_NONE)
+		c->probation[entry] = true;
+	return pg_atomic_exchange_u32(&c->slot[slot], entry);
+}
+MUTANT_OF_EXCHANGE(unmarked_early)
+
+static inline uint32
+not_marked(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	return pg_atomic_exchange_u32(&c->slot[slot], entry);
+}
+MUTANT_OF_EXCHANGE(not_marked)
+
+/* A page that returns leaves in the slot what was there a lap ago */
+static inline uint32
+not_emptied(PgSweepClock2q *c, uint32 slot, uint32 entry)
+{
+	return entry == PGSWEEP_C2Q_NONE ? entry : pgsweep_c2q_exchange(c, slot, entry);
+}
+
+static PgSweepC2qSide
+loaded_not_emptied(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	return loaded_by(c, lease, buf, hash, not_emptied);
+}
+
+/* Two processes may fill the same slots */
+static void
+lease_not_atomic(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	uint64		before = pgsweep_read_u64(&c->fill);
+
+	pgsweep_c2q_lease_take(c, lease, batch);
+	pg_atomic_write_u64(&c->fill, before + batch);
+}
+
+static bool
+passes_none(const PgSweepClock2q *c, uint32 buf)
+{
+	return false;
+}
+
+/* ---- windows ---- */
+
+static uint32
+window_one_late(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	PgSweepC2qLease other = *lease;
+
+	other.fill_slot = (lease->fill_slot + c->num_buffers - 1) % c->num_buffers;
+	return pgsweep_c2q_end_window(c, &other);
+}
+
+static uint32
+window_one_early(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	PgSweepC2qLease other = *lease;
+
+	other.fill_slot = (lease->fill_slot + 1) % c->num_buffers;
+	return pgsweep_c2q_end_window(c, &other);
+}
+
+static uint32
+window_slot(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	return (lease->fill_slot + c->num_buffers - c->window) % c->num_buffers;
+}
+
+/* What came a lap ago ends a second time if the slot has not been filled yet */
+static uint32
+window_twice(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	uint32		entry = pg_atomic_read_u32(&c->slot[window_slot(c, lease)]);
+
+	if (c->window > 0 && entry != PGSWEEP_C2Q_NONE && (entry & PGSWEEP_C2Q_ENDED))
+		return entry & ~PGSWEEP_C2Q_ENDED;
+	return pgsweep_c2q_end_window(c, lease);
+}
+
+/* Nobody learns that it has ended */
+static uint32
+window_unmarked(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	uint32		entry = pg_atomic_read_u32(&c->slot[window_slot(c, lease)]);
+
+	return c->window > 0 && !(entry & PGSWEEP_C2Q_ENDED) ? entry : PGSWEEP_C2Q_NONE;
+}
+
+static uint32
+window_never(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	return PGSWEEP_C2Q_NONE;
+}
+
+/* ---- judging ---- */
+
+static bool
+judges_one_fewer(PgSweepClock2q *c, PgSweepC2qLease *lease)
+{
+	return lease->may_judge > lease->fill_left && pgsweep_c2q_has_to_judge(c, lease);
+}
+
+static bool
+judges_one_more(PgSweepClock2q *c, PgSweepC2qLease *lease)
+{
+	if (lease->may_judge + 1 == lease->fill_left)
+		lease->may_judge++;
+	return pgsweep_c2q_has_to_judge(c, lease);
+}
+
+/* As many as are filled, and no more: the hand does not catch up */
+static void
+lease_not_catching_up(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	pgsweep_c2q_lease_take(c, lease, batch);
+	lease->may_judge = Min(lease->may_judge, batch);
+}
+
+static void
+lease_unbounded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	uint32		rest = lease->judge_left;
+
+	pgsweep_c2q_lease_take(c, lease, batch);
+	lease->may_judge = (uint32) Max(pgsweep_c2q_due(c, pgsweep_read_u64(&c->fill),
+													pg_atomic_read_u32(&c->length)) + rest, 0);
+}
+
+/* Takes a page that was used once after its window for an unused one */
+static uint32
+judge_generous(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
+{
+	uint32		entry = pgsweep_c2q_judge(c, lease, unused);
+
+	*unused = 1;
+	return entry;
+}
+
+/* Ignores that a page came with a usage count, if its window was missed */
+static uint32
+judge_strict(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
+{
+	uint32		entry = pgsweep_c2q_judge(c, lease, unused);
+
+	*unused = 0;
+	return entry;
+}
+
+/* ---- length ---- */
+
+static void
+init_too_long(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
+			  volatile bool *probation, PgSweepC2qSet *set)
+{
+	pgsweep_c2q_init(c, num_buffers, slot, probation, set);
+	c->most = num_buffers;
+}
+
+static void
+init_too_short(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
+			   volatile bool *probation, PgSweepC2qSet *set)
+{
+	pgsweep_c2q_init(c, num_buffers, slot, probation, set);
+	c->least = 1;
+}
+
+static PgSweepC2qSide
+loaded_contrary(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	int32		before = lease->change;
+	PgSweepC2qSide side = pgsweep_c2q_loaded(c, lease, buf, hash);
+
+	lease->change = before - (lease->change - before);
+	return side;
+}
+
+/* Any ghost changes the length */
+static PgSweepC2qSide
+loaded_always_soon(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	int32		before = lease->change;
+	PgSweepC2qSide side = pgsweep_c2q_loaded(c, lease, buf, hash);
+
+	if (side != PGSWEEP_C2Q_STRANGER)
+		lease->change = before + (int32) c->step * (side == PGSWEEP_C2Q_PROBATION ? 1 : -1);
+	return side;
+}
+
+/* What has been learnt counts at each lease */
+static void
+lease_learns_again(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	int32		change = lease->change;
+
+	pgsweep_c2q_lease_take(c, lease, batch);
+	lease->change = change;
+}
+
+static void
+lease_learns_nothing(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	lease->change = 0;
+	pgsweep_c2q_lease_take(c, lease, batch);
+}
+
+/* ---- ghosts ---- */
+
+static void
+left_other_side(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
+{
+	pgsweep_c2q_left(c, hash, side == PGSWEEP_C2Q_MAIN ? PGSWEEP_C2Q_PROBATION : PGSWEEP_C2Q_MAIN);
+}
+
+/* Each ghost takes the place of the one before */
+static void
+left_on_newest(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
+{
+	pgsweep_c2q_left(c, hash, side);
+	pgsweep_c2q_set(c, hash)->next[side] = 0;
+}
+
+/* A print may be 0, as no print is */
+static void
+left_print_0(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
+{
+	PgSweepC2qSet *set = pgsweep_c2q_set(c, hash);
+
+	pgsweep_c2q_left(c, hash, side);
+	if ((uint16) hash == 0)
+		set->print[side][set->next[side] - 1] = 0;
+}
+
+static PgSweepC2qSide
+loaded_print_0(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	PgSweepC2qSet *set = pgsweep_c2q_set(c, hash);
+
+	/* the first way that is empty looks as if it were this page's */
+	if ((uint16) hash == 0)
+		for (int way = 0; way < PGSWEEP_C2Q_WAYS; way++)
+			if (set->print[0][way] == 0)
+			{
+				set->print[0][way] = 1;
+				break;
+			}
+	return pgsweep_c2q_loaded(c, lease, buf, hash);
+}
+
+static PgSweepC2qSide
+loaded_ghost_stays(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	PgSweepC2qSet *set = pgsweep_c2q_set(c, hash);
+	PgSweepC2qSet before = *set;
+	PgSweepC2qSide side = pgsweep_c2q_loaded(c, lease, buf, hash);
+
+	*set = before;
+	return side;
+}
+
+/* A page that returns is on probation again */
+static PgSweepC2qSide
+loaded_on_probation(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+{
+	uint32		slot = lease->fill_slot;
+	PgSweepC2qSide side = pgsweep_c2q_loaded(c, lease, buf, hash);
+
+	if (side != PGSWEEP_C2Q_STRANGER)
+		pgsweep_c2q_exchange(c, slot, buf);
+	return side;
+}
+
+#define REAL_CODE \
+	.init = pgsweep_c2q_init, \
+	.lease_take = pgsweep_c2q_lease_take, \
+	.end_window = pgsweep_c2q_end_window, \
+	.has_to_judge = pgsweep_c2q_has_to_judge, \
+	.judge = pgsweep_c2q_judge, \
+	.passes = pgsweep_c2q_passes, \
+	.left = pgsweep_c2q_left, \
+	.loaded = pgsweep_c2q_loaded
+
+#define WITH_EXCHANGE(name) \
+	.judge = judge_##name, .loaded = loaded_##name
+
+/* A mutant is the real code with a part replaced, of which compilers warn */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+static const Clock2qCode clock2q_codes[] = {
+	{"pg_sweep", REAL_CODE},
+	{"does not exchange", REAL_CODE, WITH_EXCHANGE(not_exchanged)},
+	{"marks late", REAL_CODE, WITH_EXCHANGE(marked_late)},
+	{"does not unmark", REAL_CODE, WITH_EXCHANGE(not_unmarked)},
+	{"unmarks early", REAL_CODE, WITH_EXCHANGE(unmarked_early)},
+	{"does not mark", REAL_CODE, WITH_EXCHANGE(not_marked)},
+	{"leaves an old number", REAL_CODE, .loaded = loaded_not_emptied},
+	{"fills without atomic tickets", REAL_CODE, .lease_take = lease_not_atomic},
+	{"main part passes over none", REAL_CODE, .passes = passes_none},
+	{"window one slot late", REAL_CODE, .end_window = window_one_late},
+	{"window one slot early", REAL_CODE, .end_window = window_one_early},
+	{"window twice", REAL_CODE, .end_window = window_twice},
+	{"window leaves no bit", REAL_CODE, .end_window = window_unmarked},
+	{"no window", REAL_CODE, .end_window = window_never},
+	{"judges one fewer", REAL_CODE, .has_to_judge = judges_one_fewer},
+	{"judges one more", REAL_CODE, .has_to_judge = judges_one_more},
+	{"does not catch up", REAL_CODE, .lease_take = lease_not_catching_up},
+	{"catches up at once", REAL_CODE, .lease_take = lease_unbounded},
+	{"ignores a use after the window", REAL_CODE, .judge = judge_generous},
+	{"counts the load as a use", REAL_CODE, .judge = judge_strict},
+	{"longer than the most", REAL_CODE, .init = init_too_long},
+	{"shorter than the least", REAL_CODE, .init = init_too_short},
+	{"adapts in the wrong direction", REAL_CODE, .loaded = loaded_contrary},
+	{"all ghosts are soon", REAL_CODE, .loaded = loaded_always_soon},
+	{"learns the same again", REAL_CODE, .lease_take = lease_learns_again},
+	{"learns nothing", REAL_CODE, .lease_take = lease_learns_nothing},
+	{"ghost on the other side", REAL_CODE, .left = left_other_side},
+	{"ghost on the newest", REAL_CODE, .left = left_on_newest},
+	{"stores print 0", REAL_CODE, .left = left_print_0},
+	{"finds print 0", REAL_CODE, .loaded = loaded_print_0},
+	{"ghost stays", REAL_CODE, .loaded = loaded_ghost_stays},
+	{"on probation again", REAL_CODE, .loaded = loaded_on_probation},
+};
+
+#pragma GCC diagnostic pop
+
+#endif							/* CLOCK2Q_MUTANTS_H */

@@ -1,0 +1,806 @@
+/*-------------------------------------------------------------------------
+ *
+ * test/sweep/test_sweep/test_sweep_clock2q.c
+ *	  Property tests of the rule of "clock2q": pools that virtual processes load
+ *	  pages into.
+ *
+ * With one process, a model without rings, leases of slots or prints says which
+ * victim comes next (clock2q_model.h).  With several, each miss is whole, or
+ * processes stop between its operations, or within them, before and after each
+ * atomic one.  What must hold then is checked against the slots' contents as
+ * the test knows them, and against all pages that left.
+ *
+ * clock2q_mutants.h	the code under test, and broken variants of it
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "port/atomics.h"
+
+/* Other processes may go on here */
+static void point(void);
+
+static inline uint32
+sim_read_u32(pg_atomic_uint32 *ptr)
+{
+	uint32		value;
+
+	point();
+	value = pg_atomic_read_u32(ptr);
+	point();
+	return value;
+}
+
+static inline void
+sim_write_u32(pg_atomic_uint32 *ptr, uint32 value)
+{
+	point();
+	pg_atomic_write_u32(ptr, value);
+	point();
+}
+
+static inline uint32
+sim_exchange_u32(pg_atomic_uint32 *ptr, uint32 value)
+{
+	uint32		old;
+
+	point();
+	old = pg_atomic_exchange_u32(ptr, value);
+	point();
+	return old;
+}
+
+static inline bool
+sim_compare_exchange_u32(pg_atomic_uint32 *ptr, uint32 *expected, uint32 value)
+{
+	bool		done;
+
+	point();
+	done = pg_atomic_compare_exchange_u32(ptr, expected, value);
+	point();
+	return done;
+}
+
+static inline uint64
+sim_fetch_add_u64(pg_atomic_uint64 *ptr, int64 add)
+{
+	uint64		old;
+
+	point();
+	old = pg_atomic_fetch_add_u64(ptr, add);
+	point();
+	return old;
+}
+
+#include "sweep/hand.h"
+
+static inline uint64
+sim_read_u64(const pg_atomic_uint64 *ptr)
+{
+	uint64		value;
+
+	point();
+	value = pgsweep_read_u64(ptr);
+	point();
+	return value;
+}
+
+#define pg_atomic_read_u32 sim_read_u32
+#define pg_atomic_write_u32 sim_write_u32
+#define pg_atomic_exchange_u32 sim_exchange_u32
+#define pg_atomic_compare_exchange_u32 sim_compare_exchange_u32
+#define pg_atomic_fetch_add_u64 sim_fetch_add_u64
+#define pgsweep_read_u64 sim_read_u64
+
+#include "clock2q_mutants.h"
+
+#undef pg_atomic_read_u32
+#undef pg_atomic_write_u32
+#undef pg_atomic_exchange_u32
+#undef pg_atomic_compare_exchange_u32
+#undef pg_atomic_fetch_add_u64
+#undef pgsweep_read_u64
+
+#include "property.h"
+
+PG_MODULE_MAGIC_EXT(
+					.name = "test_sweep_clock2q",
+					.version = "1.0"
+);
+
+PG_FUNCTION_INFO_V1(test_sweep_clock2q);
+PG_FUNCTION_INFO_V1(test_sweep_clock2q_codes);
+
+#define MIN_POOL			16
+#define MAX_POOL			4096
+#define MAX_PROCESSES		16
+#define MAX_PAGES			(4 * MAX_POOL)
+#define MOST_LOADS			(24 * MAX_POOL + 2000)
+#define MAX_DEPTH			3
+#define NOTHING				PG_UINT32_MAX
+#define STRANGER			PGSWEEP_C2Q_STRANGER
+
+/* Which cases had what; int64 each, as the SQL function's columns */
+typedef struct Clock2qCounts
+{
+	int64		cases;
+	int64		alone;			/* one process, compared with the model */
+	int64		whole;			/* several, one miss after the other */
+	int64		between;		/* they stop between operations */
+	int64		within;			/* they stop within operations */
+	int64		tiny;			/* no window */
+	int64		young;			/* a victim from probation */
+	int64		old;			/* from the main part */
+	int64		stayed;			/* judged, and stays */
+	int64		windows;
+	int64		missed;			/* judged before the window ended */
+	int64		from_probation; /* a page returned that left there */
+	int64		from_main;
+	int64		forgotten;		/* returned too late */
+	int64		soon;			/* returned soon */
+	int64		late;			/* returned, but not soon */
+	int64		longer;
+	int64		shorter;
+	int64		most;			/* length at its bounds, after a change */
+	int64		least;
+	int64		behind;			/* more than one slot judged for a miss */
+	int64		overtaken;		/* a number stayed for a lap of the slots */
+	int64		worst_age;		/* thousandths of the pool, in misses */
+} Clock2qCounts;
+
+typedef enum SimMode
+{
+	ALONE,
+	WHOLE,
+	BETWEEN,
+	WITHIN
+} SimMode;
+
+typedef enum Step
+{
+	BEGIN,
+	END_WINDOW,
+	JUDGE,
+	LOOK,
+	LEAVE,
+	LOAD
+} Step;
+
+typedef struct Process
+{
+	PgSweepC2qLease lease;
+	Step		step;
+	uint32		page;			/* to be loaded */
+	uint32		victim;
+	PgSweepC2qSide side;
+	uint32		judged;			/* for this miss */
+	uint32		looks;
+	uint64		asleep;			/* until this step of all */
+	bool		busy;			/* within a step */
+} Process;
+
+static Clock2qCounts counts;
+static const Clock2qCode *code;
+
+/* The pool, and what the test knows */
+static struct
+{
+	SimMode		mode;
+	uint32		n;
+	uint32		npages;
+	uint32		nprocs;
+	uint32		batch;
+	uint32		salt;
+	uint32		kind;			/* of load */
+	uint32		cursor;			/* of loops */
+	uint32		loop;
+	uint32		latest;			/* page that left probation */
+	uint32		nrefs;
+	uint64		hand;			/* of the main part */
+	uint64		loads;
+	uint64		steps;
+	uint64		last_step;
+	int			depth;
+	bool		failed;
+	Clock2qCounts had;			/* in this case */
+	Process		procs[MAX_PROCESSES];
+	uint32		page[MAX_POOL]; /* of each buffer */
+	uint8		usage[MAX_POOL];
+	bool		locked[MAX_POOL];	/* someone's victim */
+	uint64		marked_at[MAX_POOL];	/* load */
+	uint32		content[MAX_POOL];	/* of each slot */
+	bool		ended[MAX_POOL];	/* its window */
+	uint64		filled_at[MAX_POOL];	/* load */
+	uint32		where[MAX_PAGES];	/* buffer of each page */
+	bool		coming[MAX_PAGES];	/* is loaded by someone */
+	PgSweepC2qSide ghost[MAX_PAGES];	/* where it left from */
+	uint32		nth[MAX_PAGES]; /* it left as the nth of its set and side */
+	uint32		gone[2][MAX_POOL];	/* of each set */
+	uint32		ref[2 * MAX_POOL];	/* latest references */
+} sim;
+
+static PgSweepClock2q c2q;
+static pg_atomic_uint32 slots[MAX_POOL];
+static bool marks[MAX_POOL];
+static PgSweepC2qSet sets[MAX_POOL];
+
+#define HAD(what) (sim.had.what = 1)
+
+static bool
+fails(bool good)
+{
+	sim.failed |= !good;
+	return !good;
+}
+
+#define REQUIRE(condition, ...) \
+	do { \
+		if (!sim.failed && !(condition)) \
+			(void) fails(violated(__VA_ARGS__)); \
+	} while (0)
+
+/* By definition: part of n, rounded down */
+static uint32
+part_of(uint32 n, uint32 times, uint32 divisor)
+{
+	return (uint32) ((uint64) n * times / divisor);
+}
+
+static uint32
+least_length(void)
+{
+	return Max(part_of(sim.n, 1, 10), 1);
+}
+
+static uint32
+most_length(void)
+{
+	return part_of(sim.n, 9, 10);
+}
+
+static uint32
+window_length(void)
+{
+	return sim.n / 32;
+}
+
+static int32
+step_length(void)
+{
+	return (int32) Min(Max(sim.n / 128, 1), 32);
+}
+
+#include "clock2q_model.h"
+
+/* ---- pages and loads ---- */
+
+/*
+ * Prints of any two pages differ: a multiple by an odd number.  That of page 0
+ * is 0.  No page has 1, which stands for 0.
+ */
+static uint32
+print_of(uint32 page)
+{
+	return page * 40503 & 0xFFFF;
+}
+
+static uint32
+spread_of(uint32 page)
+{
+	uint32		x = page ^ sim.salt;
+
+	x = (x ^ x >> 16) * 0x85ebca6b;
+	x = (x ^ x >> 13) * 0xc2b2ae35;
+	return x ^ x >> 16;
+}
+
+static uint64
+hash_of(uint32 page)
+{
+	return (uint64) spread_of(page) << 32 | (spread_of(page) & 0xFFFF0000) | print_of(page);
+}
+
+static uint32
+set_of(uint32 page)
+{
+	return (uint32) ((uint64) spread_of(page) * c2q.num_sets >> 32);
+}
+
+static uint32
+draw_page(void)
+{
+	uint32		last = sim.npages - 1;
+
+	switch (random_in(0, 15) == 0 ? 0 : sim.kind)
+	{
+		case 0:
+			return random_in(0, last);
+		case 1:					/* a hot set */
+			return (uint32) ((uint64) random_in(0, last) * random_in(0, last) / sim.npages);
+		case 2:					/* a loop */
+			return sim.cursor++ % sim.loop;
+		case 3:					/* pages are used again after any distance up to the pool's */
+			if (sim.nrefs > sim.n)
+				return sim.ref[(sim.nrefs - random_in(1, sim.n)) % lengthof(sim.ref)];
+			return random_in(0, last);
+		case 4:					/* a loop beside a hot set */
+			if (random_in(0, 1) == 0)
+				return sim.loop / 2 + sim.cursor++ % sim.loop;
+			return random_in(0, random_in(0, sim.n / 2));
+		case 5:					/* what has just left probation, and new pages */
+			return random_in(0, 1) == 0 ? sim.latest : random_in(0, last);
+		default:				/* a hot set that moves */
+			return (uint32) ((sim.loads / 4 + random_in(0, random_in(0, sim.n * 2))) % sim.npages);
+	}
+}
+
+/* References until there is a miss; its page */
+static uint32
+next_miss(void)
+{
+	uint32		page = 0;
+
+	for (int tries = 0;; tries++)
+	{
+		page = tries < 64 ? draw_page() % sim.npages : (page + 1) % sim.npages;
+		if (print_of(page) == 1)
+			continue;
+		sim.ref[sim.nrefs++ % lengthof(sim.ref)] = page;
+		if (sim.where[page] != NOTHING)
+		{
+			uint32		buf = sim.where[page];
+
+			sim.usage[buf] = Min(sim.usage[buf] + 1, 5);
+			model_used(buf);
+		}
+		else if (!sim.coming[page])
+			return page;
+	}
+}
+
+static void
+make_case(void)
+{
+	uint32		size = MIN_POOL << random_in(0, 8);
+
+	memset(&sim, 0, sizeof(sim));
+	sim.mode = random_in(0, 3);
+	sim.n = random_in(0, 3) == 0 ? size : random_in(size, Min(2 * size, MAX_POOL));
+	sim.npages = sim.n * random_in(3, 8) / 2 + MAX_PROCESSES + 64;
+	sim.npages = Min(sim.npages, MAX_PAGES);
+	sim.nprocs = sim.mode == ALONE ? 1 : random_in(2, Min(Max(sim.n / 8, 2), MAX_PROCESSES));
+	sim.salt = random_in(0, PG_INT32_MAX);
+	sim.kind = random_in(0, 6);
+	sim.loop = random_in(sim.n / 16 + 1, sim.n * 3 / 2);
+	memset(sim.page, 0xFF, sizeof(sim.page));
+	memset(sim.where, 0xFF, sizeof(sim.where));
+	memset(sim.content, 0xFF, sizeof(sim.content));
+	for (uint32 i = 0; i < sim.npages; i++)
+		sim.ghost[i] = STRANGER;
+
+	sim.depth = MAX_DEPTH;		/* no stops yet */
+	code->init(&c2q, sim.n, slots, marks, sets);
+	sim.depth = 0;
+	sim.batch = Max(Min(c2q.batch, sim.n / 64 / sim.nprocs), 1);
+	if (random_in(0, 1) == 0)
+		sim.batch = random_in(1, sim.batch);
+	make_model(sim.n, sim.batch);
+
+	sim.had.alone = sim.mode == ALONE;
+	sim.had.whole = sim.mode == WHOLE;
+	sim.had.between = sim.mode == BETWEEN;
+	sim.had.within = sim.mode == WITHIN;
+	sim.had.tiny = sim.n < 32;
+}
+
+/* ---- one step of a process, and what must hold ---- */
+
+/* Contents of slots are known exactly unless processes stop within operations */
+static bool
+exact(void)
+{
+	return sim.mode != WITHIN;
+}
+
+static void
+take_lease(Process *p)
+{
+	uint32		before = pg_atomic_read_u32(&c2q.length);
+	int64		wanted = (int64) before + p->lease.change;
+	uint32		length;
+
+	code->lease_take(&c2q, &p->lease, sim.batch);
+	length = pg_atomic_read_u32(&c2q.length);
+	REQUIRE(length >= least_length() && length <= most_length(),
+			"%u buffers: length %u is not within %u and %u", sim.n, length, least_length(), most_length());
+	if (!exact())
+		return;
+	REQUIRE(length == Min(Max(wanted, least_length()), most_length()) && p->lease.change == 0,
+			"%u buffers: length " INT64_FORMAT " was wanted, is %u, and %d is left", sim.n, wanted, length, p->lease.change);
+	REQUIRE(p->lease.may_judge <= PGSWEEP_C2Q_CATCH_UP * sim.batch,
+			"%u slots may be judged for %u loads", p->lease.may_judge, sim.batch);
+	if (length > before)
+		HAD(longer);
+	if (length < before)
+		HAD(shorter);
+	if (length == most_length() && wanted > length)
+		HAD(most);
+	if (length == least_length() && wanted < length)
+		HAD(least);
+}
+
+static void
+end_window(Process *p)
+{
+	uint32		slot = (p->lease.fill_slot + sim.n - window_length()) % sim.n;
+	uint32		expected = NOTHING;
+	uint32		buf;
+
+	if (exact() && window_length() > 0 && sim.content[slot] != NOTHING && !sim.ended[slot])
+		expected = sim.content[slot];
+	buf = code->end_window(&c2q, &p->lease);
+	if (buf != NOTHING)
+	{
+		sim.usage[buf] = 0;
+		HAD(windows);
+	}
+	if (!exact())
+		return;
+	REQUIRE(buf == expected, "%u buffers: the window of %d ends, not that of %d", sim.n, (int) buf, (int) expected);
+	sim.ended[slot] |= buf != NOTHING;
+}
+
+/* Whether it is done: no slot to be judged, or a victim */
+static bool
+judge(Process *p)
+{
+	uint32		unused;
+	uint32		slot;
+	uint32		buf;
+
+	if (!code->has_to_judge(&c2q, &p->lease))
+		return true;
+	slot = p->lease.judge_slot;
+	buf = code->judge(&c2q, &p->lease, &unused);
+	if (++p->judged > 1)
+		HAD(behind);
+	if (exact())
+	{
+		REQUIRE(buf == sim.content[slot], "%u buffers: slot %u has %d, judged is %d", sim.n, slot, (int) sim.content[slot], (int) buf);
+		REQUIRE(buf == NOTHING || unused == (sim.ended[slot] ? 0 : 1), "%u uses are none", unused);
+		sim.content[slot] = NOTHING;
+	}
+	if (buf == NOTHING)
+		return false;
+	if (unused > 0)
+		HAD(missed);
+	if (sim.hand >= sim.n && !sim.locked[buf] && sim.usage[buf] <= unused)
+	{
+		sim.locked[buf] = true;
+		p->victim = buf;
+		p->side = PGSWEEP_C2Q_PROBATION;
+		HAD(young);
+		return true;
+	}
+	sim.usage[buf] = Min(sim.usage[buf], PGSWEEP_C2Q_USES);
+	HAD(stayed);
+	return false;
+}
+
+/* One tick of the main part's hand; whether there is a victim */
+static bool
+look(Process *p)
+{
+	uint32		buf = (uint32) (sim.hand++ % sim.n);
+
+	p->looks++;
+	if (code->passes(&c2q, buf))
+		return false;
+	point();
+	if (sim.locked[buf])
+		return false;
+	if (sim.usage[buf] > 0)
+	{
+		sim.usage[buf]--;
+		return false;
+	}
+	sim.locked[buf] = true;
+	p->victim = buf;
+	p->side = PGSWEEP_C2Q_MAIN;
+	HAD(old);
+	return true;
+}
+
+static void
+leave(Process *p)
+{
+	uint32		page = sim.page[p->victim];
+
+	if (page == NOTHING)
+		return;
+	code->left(&c2q, hash_of(page), p->side);
+	sim.where[page] = NOTHING;
+	sim.page[p->victim] = NOTHING;
+	sim.ghost[page] = p->side;
+	sim.nth[page] = sim.gone[p->side][set_of(page)]++;
+	if (p->side == PGSWEEP_C2Q_PROBATION)
+		sim.latest = page;
+}
+
+/* What the page was part of, if that is still known */
+static PgSweepC2qSide
+ghost_of(uint32 page, int32 *change)
+{
+	PgSweepC2qSide side = sim.ghost[page];
+	uint32		later;
+
+	*change = 0;
+	sim.ghost[page] = STRANGER;
+	if (side == STRANGER)
+		return STRANGER;
+	later = sim.gone[side][set_of(page)] - 1 - sim.nth[page];
+	if (later >= PGSWEEP_C2Q_WAYS)
+	{
+		HAD(forgotten);
+		return STRANGER;
+	}
+	if (side == PGSWEEP_C2Q_MAIN)
+		HAD(from_main);
+	else
+		HAD(from_probation);
+	if (later < PGSWEEP_C2Q_SOON)
+	{
+		*change = side == PGSWEEP_C2Q_PROBATION ? step_length() : -step_length();
+		HAD(soon);
+	}
+	else
+		HAD(late);
+	return side;
+}
+
+static void
+load(Process *p)
+{
+	uint32		slot = p->lease.fill_slot;
+	uint32		buf = p->victim;
+	int32		change = p->lease.change;
+	int32		expected_change;
+	PgSweepC2qSide expected = ghost_of(p->page, &expected_change);
+	PgSweepC2qSide side;
+	uint32		entry;
+
+	sim.page[buf] = p->page;
+	sim.where[p->page] = buf;
+	sim.usage[buf] = 1;
+	side = code->loaded(&c2q, &p->lease, buf, hash_of(p->page));
+	REQUIRE(side == expected, "%u buffers: page %u was of side %d, found is %d", sim.n, p->page, expected, side);
+	REQUIRE(p->lease.change - change == expected_change, "%u buffers: a page of side %d changes the length by %d, not by %d",
+			sim.n, expected, p->lease.change - change, expected_change);
+	if (side == PGSWEEP_C2Q_MAIN)
+		sim.usage[buf] = PGSWEEP_C2Q_USES;
+	model_loaded(buf, expected, expected_change);
+	sim.loads++;
+	sim.coming[p->page] = false;
+	sim.locked[buf] = false;
+	if (!exact())
+		return;
+
+	/* no number stays longer than a lap */
+	entry = pg_atomic_read_u32(&slots[slot]);
+	REQUIRE(entry == (expected == STRANGER ? buf : NOTHING),
+			"%u buffers: slot %u has %d after buffer %u was loaded", sim.n, slot, (int) entry, buf);
+	if (sim.content[slot] != NOTHING)
+	{
+		counts.worst_age = Max(counts.worst_age, (int64) ((sim.loads - sim.filled_at[slot]) * 1000 / sim.n));
+		HAD(overtaken);
+	}
+	sim.content[slot] = expected == STRANGER ? buf : NOTHING;
+	sim.ended[slot] = false;
+	sim.filled_at[slot] = sim.loads;
+	sim.marked_at[buf] = sim.loads;
+}
+
+/* A victim has been found: is it that of the model? */
+static void
+compare(const Process *p)
+{
+	uint32		victim = sim.mode == ALONE ? model_victim() : p->victim;
+
+	REQUIRE(victim == p->victim && (sim.mode != ALONE || sim.usage[victim] == model.usage[victim]),
+			"%u buffers, load " UINT64_FORMAT ": the victim is %u, that of the model %u", sim.n, sim.loads, p->victim, victim);
+	REQUIRE(sim.mode != ALONE || pg_atomic_read_u32(&c2q.length) == model.length,
+			"%u buffers: length is %u, that of the model %u", sim.n, pg_atomic_read_u32(&c2q.length), model.length);
+}
+
+static void
+do_step(Process *p)
+{
+	p->busy = true;
+	switch (p->step)
+	{
+		case BEGIN:
+			p->victim = NOTHING;
+			p->judged = p->looks = 0;
+			p->page = next_miss();
+			sim.coming[p->page] = true;
+			if (p->lease.fill_left == 0)
+				take_lease(p);
+			p->step = END_WINDOW;
+			break;
+		case END_WINDOW:
+			end_window(p);
+			p->step = JUDGE;
+			break;
+		case JUDGE:
+			if (judge(p))
+				p->step = p->victim == NOTHING ? LOOK : LEAVE;
+			break;
+		case LOOK:
+			if (look(p))
+				p->step = LEAVE;
+			REQUIRE(exact() ? p->looks <= 64 * sim.n : true, "%u buffers: there is no victim", sim.n);
+			break;
+		case LEAVE:
+			compare(p);
+			leave(p);
+			p->step = LOAD;
+			break;
+		case LOAD:
+			load(p);
+			p->step = BEGIN;
+			break;
+	}
+	p->busy = false;
+	sim.steps++;
+}
+
+static void
+some_steps(uint32 number)
+{
+	while (number-- > 0 && !sim.failed && sim.steps < sim.last_step)
+	{
+		Process    *p = &sim.procs[random_in(0, sim.nprocs - 1)];
+
+		if (!p->busy && p->asleep <= sim.steps)
+			do_step(p);
+		else
+			sim.steps++;
+	}
+}
+
+/* A long stop lets others go round the slots, a short one a few operations */
+static void
+point(void)
+{
+	if (sim.mode != WITHIN || sim.depth >= MAX_DEPTH || random_in(0, 15) > 0)
+		return;
+	sim.depth++;
+	some_steps(random_in(0, 63) == 0 ? random_in(1, 4 * Min(sim.n, 256)) : random_in(1, 12));
+	sim.depth--;
+}
+
+/* ---- at rest ---- */
+
+static void
+check_marks(void)
+{
+	static uint8 in_slots[MAX_POOL];
+	uint64		fill = pgsweep_read_u64(&c2q.fill);
+	uint64		left = 0;
+
+	memset(in_slots, 0, sizeof(in_slots));
+	for (uint32 slot = 0; slot < sim.n; slot++)
+	{
+		uint32		entry = pg_atomic_read_u32(&slots[slot]);
+
+		if (entry != NOTHING)
+			in_slots[entry & ~PGSWEEP_C2Q_ENDED]++;
+		if (exact())
+			REQUIRE(entry == NOTHING ? sim.content[slot] == NOTHING : (entry & ~PGSWEEP_C2Q_ENDED) == sim.content[slot],
+					"%u buffers: slot %u has %d, not %d", sim.n, slot, (int) entry, (int) sim.content[slot]);
+	}
+	for (uint32 buf = 0; buf < sim.n; buf++)
+	{
+		REQUIRE(!marks[buf] || in_slots[buf] > 0, "%u buffers: %u is marked, and in no slot", sim.n, buf);
+		if (!exact())
+			continue;
+		REQUIRE(in_slots[buf] == (marks[buf] ? 1 : 0), "%u buffers: %u is in %u slots, its mark is %d", sim.n, buf, in_slots[buf], marks[buf]);
+		if (sim.mode == WHOLE && marks[buf])
+			REQUIRE(sim.loads - sim.marked_at[buf] <= sim.n + 2 * sim.nprocs * sim.batch,
+					"%u buffers: %u has been passed over for " UINT64_FORMAT " loads", sim.n, buf, sim.loads - sim.marked_at[buf]);
+	}
+	for (uint32 i = 0; i < sim.nprocs; i++)
+		left += sim.procs[i].lease.fill_left;
+	REQUIRE(fill == sim.loads + left, "%u buffers: " UINT64_FORMAT " slots were filled in " UINT64_FORMAT " loads",
+			sim.n, fill - left, sim.loads);
+	for (uint32 set = 0; set < c2q.num_sets; set++)
+		for (int side = 0; side < 2; side++)
+			REQUIRE(sets[set].next[side] <= PGSWEEP_C2Q_WAYS, "next ghost is %u", sets[set].next[side]);
+}
+
+/* A whole miss of each process, one after the other */
+static void
+whole_misses(void)
+{
+	for (uint32 i = 0; i < sim.nprocs && !sim.failed; i++)
+	{
+		Process    *p = &sim.procs[i];
+
+		do
+		{
+			do_step(p);
+		} while (p->step != BEGIN && !sim.failed);
+	}
+}
+
+/* Now and then a process sleeps while others go round the slots */
+static void
+maybe_sleep(void)
+{
+	Process    *p = &sim.procs[random_in(0, sim.nprocs - 1)];
+
+	if (p != &sim.procs[0] && p->asleep <= sim.steps && random_in(0, 7) == 0)
+		p->asleep = sim.steps + random_in(0, 16 * sim.n);
+}
+
+static void
+add_counts(void)
+{
+	const int64 *had = (const int64 *) &sim.had;
+	int64	   *sum = (int64 *) &counts;
+
+	for (int i = 1; i < offsetof(Clock2qCounts, worst_age) / sizeof(int64); i++)
+		sum[i] += had[i];
+}
+
+static bool
+check_case(const void *entry)
+{
+	uint64		loads;
+	uint64		next = 0;
+
+	code = entry;
+	make_case();
+	loads = 12 * sim.n + random_in(200, 2000);
+	sim.last_step = 400 * loads;
+
+	REQUIRE(c2q.num_sets * PGSWEEP_C2Q_WAYS * 2 <= Max(sim.n, 2 * PGSWEEP_C2Q_WAYS) &&
+			(c2q.num_sets + 2) * PGSWEEP_C2Q_WAYS * 2 > sim.n, "%u buffers: %u sets of ghosts", sim.n, c2q.num_sets);
+	REQUIRE(sim.batch <= 16, "leases of %u slots", sim.batch);
+	while (sim.loads < loads && !sim.failed)
+	{
+		if (sim.steps >= sim.last_step)
+			return violated("%u buffers: only " UINT64_FORMAT " loads in " UINT64_FORMAT " steps", sim.n, sim.loads, sim.steps);
+		if (sim.mode <= WHOLE)
+			whole_misses();
+		else
+		{
+			maybe_sleep();
+			some_steps(random_in(1, 64));
+		}
+		if (sim.loads >= next)
+		{
+			check_marks();
+			next = sim.loads + random_in(1, sim.n);
+		}
+	}
+	check_marks();
+	add_counts();
+	return !sim.failed;
+}
+
+/*
+ * test_sweep_clock2q(seed, cases, code)
+ */
+Datum
+test_sweep_clock2q(PG_FUNCTION_ARGS)
+{
+	return run_cases(fcinfo, check_case, FIND_CODE(clock2q_codes, 2), &counts.cases, sizeof(counts));
+}
+
+Datum
+test_sweep_clock2q_codes(PG_FUNCTION_ARGS)
+{
+	return code_names(fcinfo, clock2q_codes, sizeof(clock2q_codes[0]), lengthof(clock2q_codes));
+}
