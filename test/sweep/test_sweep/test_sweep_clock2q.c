@@ -146,6 +146,7 @@ typedef struct Clock2qCounts
 	int64		least;
 	int64		behind;			/* more than one slot judged for a miss */
 	int64		overtaken;		/* a number stayed for a lap of the slots */
+	int64		exits;			/* a process ends, with slots that it has leased */
 	int64		worst_age;		/* thousandths of the pool, in misses */
 } Clock2qCounts;
 
@@ -199,6 +200,7 @@ static struct
 	uint32		nrefs;
 	uint64		hand;			/* of the main part */
 	uint64		loads;
+	uint64		unfilled;		/* slots, leased by processes that ended */
 	uint64		steps;
 	uint64		last_step;
 	int			depth;
@@ -687,7 +689,7 @@ check_marks(void)
 {
 	static uint8 in_slots[MAX_POOL];
 	uint64		fill = pgsweep_read_u64(&c2q.fill);
-	uint64		left = 0;
+	uint64		left = sim.unfilled;
 
 	memset(in_slots, 0, sizeof(in_slots));
 	for (uint32 slot = 0; slot < sim.n; slot++)
@@ -744,6 +746,19 @@ maybe_sleep(void)
 		p->asleep = sim.steps + random_in(0, 16 * sim.n);
 }
 
+/* Now and then a process ends, and another begins in its place */
+static void
+maybe_exit(void)
+{
+	Process    *p = &sim.procs[random_in(0, sim.nprocs - 1)];
+
+	if (p->step != BEGIN || p->lease.fill_left == 0 || random_in(0, 31) > 0)
+		return;
+	sim.unfilled += p->lease.fill_left;
+	memset(&p->lease, 0, sizeof(p->lease));
+	HAD(exits);
+}
+
 static void
 add_counts(void)
 {
@@ -777,6 +792,7 @@ check_case(const void *entry)
 		else
 		{
 			maybe_sleep();
+			maybe_exit();
 			some_steps(random_in(1, 64));
 		}
 		if (sim.loads >= next)
