@@ -31,6 +31,15 @@ active_strategy(void)
 }
 
 /*
+ * Let core call what this strategy has.
+ */
+void
+pgsweep_activate(PgSweepStrategyId id)
+{
+	ActivateBufferReplacement(id != PGSWEEP_STOCK, pgsweep_strategies[id]->loaded != NULL);
+}
+
+/*
  * The word is read once: one allocation is made by one strategy.  No barrier:
  * a backend that reads the old value makes one more allocation by the old
  * strategy, and all strategies keep the rules of the buffer header.
@@ -62,6 +71,23 @@ attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 	if (active_strategy() == PGSWEEP_STOCK || !pgsweep_take_slot())
 		return NULL;			/* switched, or exiting: core can do it */
 	return pgsweep_get_victim(strategy, buf_state);
+}
+
+/*
+ * Core calls this while the active strategy has a routine for loads.  A switch
+ * may come between, also between a victim and its load.  A process that has no
+ * slot has not chosen a victim by any strategy yet: it has only reused buffers
+ * of a ring, or core chose, or it is exiting.
+ */
+static void
+pgsweep_loaded(BufferDesc *buf, uint32 hash, BufferAccessStrategy ring)
+{
+	PgSweepSlot *slot = pgsweep_my_slot;
+	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
+	const PgSweepStrategyRoutine *strategy = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
+
+	if (slot != NULL && strategy->loaded != NULL)
+		strategy->loaded(slot, buf, hash, ring, active);
 }
 
 /*
@@ -154,6 +180,7 @@ pgsweep_lru_pass(struct WritebackContext *wb_context, bool *can_hibernate)
 
 const BufferReplacementRoutine pgsweep_replacement_routine = {
 	.get_victim = pgsweep_get_victim,
+	.loaded = pgsweep_loaded,
 	.free_buffer = pgsweep_free_buffer,
 	.have_free_buffer = pgsweep_have_free_buffer,
 	.sync_start = pgsweep_sync_start,

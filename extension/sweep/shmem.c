@@ -83,7 +83,7 @@ init_pool(void)
 					   PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, strategy));
 	if (strategy != PGSWEEP_STOCK)
 	{
-		ActivateBufferReplacement(true);
+		pgsweep_activate(strategy);
 		StrategyEmptyFreelist();
 	}
 }

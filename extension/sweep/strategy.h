@@ -31,7 +31,7 @@ typedef struct PgSweepStrategyRoutine
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
-	/* ---- all of these except cycle, or none: NULL leaves all to core ---- */
+	/* ---- all of these except loaded and cycle, or none: NULL leaves all to core ---- */
 
 	/*
 	 * Find a victim for the caller, the owner of slot. active is the word
@@ -41,6 +41,16 @@ typedef struct PgSweepStrategyRoutine
 	 * for the whole pool, and then holds no lock.
 	 */
 	BufferDesc *(*get_victim) (PgSweepSlot *slot, uint32 *buf_state, uint64 active);
+
+	/*
+	 * A page has come into the pool, in buf; the caller owns slot.  hash is
+	 * core's 32-bit hash of its tag, ring the access strategy or NULL, and
+	 * active as above.  sweep_hooks.h says when, with which locks, and what
+	 * is not allowed.  Does not pair with get_victim: see there, too.  NULL if
+	 * loads do not matter: core then calls nothing.  Must not ereport(ERROR).
+	 */
+	void		(*loaded) (PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
+						   BufferAccessStrategy ring, uint64 active);
 
 	/*
 	 * Called at the start of each cycle of the background writer, only in
@@ -68,6 +78,7 @@ PGSWEEP_STRATEGIES(PGSWEEP_DECLARE_STRATEGY)
 /* hooks.c */
 extern const PgSweepStrategyRoutine *const pgsweep_strategies[];
 extern const BufferReplacementRoutine pgsweep_replacement_routine;
+extern void pgsweep_activate(PgSweepStrategyId id);
 extern void pgsweep_core_counts(uint32 *passes, int *hand, uint64 *allocations);
 
 /* find_free.c */

@@ -6,11 +6,12 @@
  * One word in shared memory says which strategy is active, and every
  * allocation reads it once.  Writing it is the switch: no backend is stopped
  * or signalled.  Another word, core's own, says whether that strategy is one
- * of pg_sweep's: if not, core does not call the library to find a victim.  For
- * a moment the two may disagree, and core chooses the victim.  A backend in the middle of an allocation finishes it by the
- * old strategy, which is safe because all strategies keep the rules of the
- * buffer header.  The generation in the same word makes every earlier lease
- * out of date.
+ * of pg_sweep's: if not, core does not call the library to find a victim.  A
+ * third one says whether the strategy wants to know of loads.  For a moment
+ * they may disagree, and core chooses the victim, or a load is not told.  A
+ * backend in the middle of an allocation finishes it by the old strategy, which
+ * is safe because all strategies keep the rules of the buffer header.  The
+ * generation in the first word makes every earlier lease out of date.
  *
  * Each strategy keeps its own hand and goes on from there.  Usage counts,
  * which decide about victims, belong to the buffers and not to a hand.
@@ -69,7 +70,7 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 
 		pg_atomic_write_u64(&PgSweepPool->active,
 							PGSWEEP_ACTIVE(PGSWEEP_ACTIVE_GENERATION(active) + 1, to));
-		ActivateBufferReplacement(to != PGSWEEP_STOCK);
+		pgsweep_activate(to);
 	}
 
 	LWLockRelease(PgSweep->lock);

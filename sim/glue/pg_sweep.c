@@ -121,7 +121,7 @@ pgsweep_numa_add_slots(void *start, Size element, uint32 n)
 }
 
 void
-ActivateBufferReplacement(bool active)
+pgsweep_activate(PgSweepStrategyId id)
 {
 }
 

@@ -27,6 +27,7 @@ my %additions = (
 	ActivateBufferReplacement => '0002-sweep-replacement-hooks',
 	SetBufferReplacement => '0002-sweep-replacement-hooks',
 	GetBufferReplacement => '0002-sweep-replacement-hooks',
+	SetBufferLoadsWanted => '0002-sweep-replacement-hooks',
 	StrategyEmptyFreelist => '0002-sweep-replacement-hooks',
 	SyncOneBuffer => '0002-sweep-replacement-hooks',
 	ProcPlacement => '0003-numa-placement-hooks',

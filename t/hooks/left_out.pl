@@ -180,7 +180,7 @@ foreach my $case (@cases)
 my $patch = 'sweep-replacement-hooks';
 my $missing = "The server lacks the core patch \"$patch\"; apply core-hooks to its source and build it again.";
 my $node = start_without($patch, 0, "pg_sweep.lwlock_policy = lockless\npg_sweep.strategy = batched\n",
-	qw(ActivateBufferReplacement SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer));
+	qw(ActivateBufferReplacement SetBufferReplacement GetBufferReplacement SetBufferLoadsWanted StrategyEmptyFreelist SyncOneBuffer));
 like(slurp_file($node->logfile),
 	qr/WARNING:  pg_sweep does nothing on this server\n.*DETAIL:  \Q$missing\E\n/,
 	"without $patch: the log says that nothing is done");

@@ -42,7 +42,7 @@ my $readme = slurp_file("$hooks/README.md");
 # Limits of the lines that a patch adds, with comments and the contract in the header
 my %limit = (
 	'0001-hooks-api.patch' => 90,
-	'0002-sweep-replacement-hooks.patch' => 280,
+	'0002-sweep-replacement-hooks.patch' => 360,
 	'0003-numa-placement-hooks.patch' => 100,
 	'0004-lwlock-state-word.patch' => 400,
 	'0005-lwlock-wait-hooks.patch' => 680,

@@ -30,7 +30,7 @@ my @patches = (
 	[ 'hooks-api', [], ['sweep_hooks_api'] ],
 	[
 		'sweep-replacement-hooks', ['hooks-api'],
-		[qw(ActivateBufferReplacement SetBufferReplacement GetBufferReplacement StrategyEmptyFreelist SyncOneBuffer)]
+		[qw(ActivateBufferReplacement SetBufferReplacement GetBufferReplacement SetBufferLoadsWanted StrategyEmptyFreelist SyncOneBuffer)]
 	],
 	[ 'numa-placement-hooks', ['hooks-api'], ['ProcPlacement'] ],
 	[ 'lwlock-state-word', [], [] ],

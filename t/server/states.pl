@@ -164,7 +164,7 @@ SKIP:
 		$node, "$title, not preloaded",
 		state => 'wrong API',
 		note =>
-		  "The server's hooks have API number $api, this library was built for 3; use the pg_sweep that the server's patches came with.",
+		  "The server's hooks have API number $api, this library was built for 4; use the pg_sweep that the server's patches came with.",
 		server_api => $api,
 		message => "the server's hooks have another API number");
 
@@ -174,7 +174,7 @@ SKIP:
 	is($node->start(fail_ok => 1), 0, "$title: the server does not start");
 	my $log = slurp_file($node->logfile, $offset);
 	like($log,
-		qr/FATAL:  pg_sweep was built for hook API number 3, but this server has number $api\n/,
+		qr/FATAL:  pg_sweep was built for hook API number 4, but this server has number $api\n/,
 		"$title: it names both numbers");
 	like(
 		$log,
