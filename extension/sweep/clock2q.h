@@ -150,16 +150,21 @@ typedef struct PgSweepClock2q
 } PgSweepClock2q;
 
 /*
- * A process' lease of slots to fill, and of slots to judge meanwhile.  All
- * zeroes to begin with.
+ * A process' lease of slots to fill, and of slots to judge.  The two are for
+ * as many misses, but each has its own count: a process may need many victims
+ * before it loads the first page, or give a victim up.  All zeroes at first.
  */
 typedef struct PgSweepC2qLease
 {
 	uint32		fill_slot;
 	uint32		fill_left;
+	uint32		size;			/* slots to fill, when it was taken */
 	uint32		judge_slot;
 	uint32		judge_left;
-	uint32		may_judge;		/* while these slots are filled */
+	uint32		victims_left;	/* misses that may_judge is for */
+	uint32		may_judge;		/* slots, for these misses */
+	int32		beyond;			/* slots that these misses and the victims
+								 * before them will need besides fill_left */
 	int32		change;			/* of the length, not applied yet */
 } PgSweepC2qLease;
 
@@ -206,10 +211,20 @@ pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
 }
 
 /*
+ * The size of a lease if this many processes have one: all of them together
+ * have at most half of the window.
+ */
+static inline uint32
+pgsweep_c2q_batch(const PgSweepClock2q *c, uint32 processes)
+{
+	return Max(Min(c->batch, c->window / 2 / Max(processes, 1)), 1);
+}
+
+/*
  * Apply what this process has learnt about the length with its last lease.  A
  * change that meets another process' waits for the next one.
  */
-static inline uint32
+static inline void
 pgsweep_c2q_adapt(PgSweepClock2q *c, PgSweepC2qLease *lease)
 {
 	uint32		old = pg_atomic_read_u32(&c->length);
@@ -220,34 +235,59 @@ pgsweep_c2q_adapt(PgSweepClock2q *c, PgSweepC2qLease *lease)
 		lease->change = 0;		/* nothing, or at a bound */
 	else if (pg_atomic_compare_exchange_u32(&c->length, &old, length))
 		lease->change = 0;
-	return length;
 }
 
 /*
- * Slots that should have been judged when the filling hand is at this ticket,
- * less those that have been.  Below zero while probation grows.
+ * Slots that should have been judged when this many beyond the leased ones are
+ * filled, less those that have been.  Below zero while probation grows.  In a
+ * small pool, many victims before the first load could be more than the length:
+ * no slot may be judged before it is filled.
  */
 static inline int64
-pgsweep_c2q_due(PgSweepClock2q *c, uint64 ticket, uint32 length)
+pgsweep_c2q_due(PgSweepClock2q *c, int32 beyond)
 {
-	return (int64) (ticket - length - pgsweep_read_u64(&c->judge));
+	int64		length = pg_atomic_read_u32(&c->length);
+
+	return (int64) (pgsweep_read_u64(&c->fill) - pgsweep_read_u64(&c->judge)) +
+		Min(beyond, length / 2) - length;
 }
 
 /*
- * Take a lease of slots to fill; the former one's are filled.  It says how many
- * slots this process may judge meanwhile: most often as many, more if the
- * judging hand is behind because the length has shrunk, fewer while it grows.
+ * Take a lease of slots to fill; the former one's are filled.
  */
 static inline void
-pgsweep_c2q_lease_take(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+pgsweep_c2q_take_slots(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
 {
-	uint32		length = pgsweep_c2q_adapt(c, lease);
-	uint64		ticket = pg_atomic_fetch_add_u64(&c->fill, batch);
-	int64		due = pgsweep_c2q_due(c, ticket + batch, length) + lease->judge_left;
+	uint64		ticket;
 
+	pgsweep_c2q_adapt(c, lease);
+	ticket = pg_atomic_fetch_add_u64(&c->fill, batch);
 	lease->fill_slot = (uint32) (ticket % c->num_buffers);
 	lease->fill_left = batch;
-	lease->may_judge = (uint32) Min(Max(due, 0), (int64) PGSWEEP_C2Q_CATCH_UP * batch);
+	lease->size = batch;
+}
+
+/*
+ * A victim is wanted.  outstanding victims of this process have had no load yet.
+ * Once for as many misses as a lease has slots, this says how many slots the
+ * process may judge meanwhile: most often as many, more if the judging hand is
+ * behind because the length has shrunk, fewer while it grows.  lease->size > 0.
+ */
+static inline void
+pgsweep_c2q_miss(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
+{
+	bool		anew = lease->victims_left == 0;
+
+	if (anew)
+		lease->victims_left = lease->size;
+	lease->beyond = (int32) (outstanding + lease->victims_left) - (int32) lease->fill_left;
+	if (anew)
+	{
+		int64		due = pgsweep_c2q_due(c, lease->beyond) + lease->judge_left;
+
+		lease->may_judge = (uint32) Min(Max(due, 0), (int64) PGSWEEP_C2Q_CATCH_UP * lease->size);
+	}
+	lease->victims_left--;
 }
 
 /*
@@ -276,18 +316,16 @@ pgsweep_c2q_end_window(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 /*
  * Is there a slot to be judged for this miss?  Ask again until there is none,
  * and the main part has to give a victim, or until one is found.
- * lease->fill_left > 0.
  */
 static inline bool
 pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
 {
-	if (lease->may_judge < lease->fill_left)
+	if (lease->may_judge <= lease->victims_left)
 		return false;
 
 	if (lease->judge_left == 0)
 	{
-		int64		due = pgsweep_c2q_due(c, pgsweep_read_u64(&c->fill),
-										  pg_atomic_read_u32(&c->length));
+		int64		due = pgsweep_c2q_due(c, lease->beyond);
 		uint64		ticket;
 
 		/* others may have judged them meanwhile */
@@ -296,7 +334,7 @@ pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
 			lease->may_judge = 0;
 			return false;
 		}
-		lease->judge_left = (uint32) Min(Min(due, lease->may_judge), c->batch);
+		lease->judge_left = (uint32) Min(Min(due, lease->may_judge), lease->size);
 		ticket = pg_atomic_fetch_add_u64(&c->judge, lease->judge_left);
 		lease->judge_slot = (uint32) (ticket % c->num_buffers);
 	}

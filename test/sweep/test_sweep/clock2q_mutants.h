@@ -18,7 +18,8 @@ typedef struct Clock2qCode
 	const char *name;
 	void		(*init) (PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
 						 volatile bool *probation, PgSweepC2qSet *set);
-	void		(*lease_take) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch);
+	void		(*take_slots) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch);
+	void		(*miss) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding);
 	uint32		(*end_window) (PgSweepClock2q *c, const PgSweepC2qLease *lease);
 	bool		(*has_to_judge) (PgSweepClock2q *c, PgSweepC2qLease *lease);
 	uint32		(*judge) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused);
@@ -150,7 +151,7 @@ lease_not_atomic(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
 {
 	uint64		before = pgsweep_read_u64(&c->fill);
 
-	pgsweep_c2q_lease_take(c, lease, batch);
+	pgsweep_c2q_take_slots(c, lease, batch);
 	pg_atomic_write_u64(&c->fill, before + batch);
 }
 
@@ -217,33 +218,48 @@ window_never(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 static bool
 judges_one_fewer(PgSweepClock2q *c, PgSweepC2qLease *lease)
 {
-	return lease->may_judge > lease->fill_left && pgsweep_c2q_has_to_judge(c, lease);
+	return lease->may_judge > lease->victims_left + 1 && pgsweep_c2q_has_to_judge(c, lease);
 }
 
 static bool
 judges_one_more(PgSweepClock2q *c, PgSweepC2qLease *lease)
 {
-	if (lease->may_judge + 1 == lease->fill_left)
+	if (lease->may_judge == lease->victims_left)
 		lease->may_judge++;
 	return pgsweep_c2q_has_to_judge(c, lease);
 }
 
 /* As many as are filled, and no more: the hand does not catch up */
 static void
-lease_not_catching_up(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+miss_not_catching_up(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
 {
-	pgsweep_c2q_lease_take(c, lease, batch);
-	lease->may_judge = Min(lease->may_judge, batch);
+	pgsweep_c2q_miss(c, lease, outstanding);
+	lease->may_judge = Min(lease->may_judge, lease->victims_left + 1);
 }
 
 static void
-lease_unbounded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+miss_unbounded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
 {
-	uint32		rest = lease->judge_left;
+	bool		anew = lease->victims_left == 0;
 
-	pgsweep_c2q_lease_take(c, lease, batch);
-	lease->may_judge = (uint32) Max(pgsweep_c2q_due(c, pgsweep_read_u64(&c->fill),
-													pg_atomic_read_u32(&c->length)) + rest, 0);
+	pgsweep_c2q_miss(c, lease, outstanding);
+	if (anew)
+		lease->may_judge = (uint32) Max(pgsweep_c2q_due(c, lease->beyond) + lease->judge_left, 0);
+}
+
+/* Knows of no victims that have had no load yet */
+static void
+miss_forgets(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
+{
+	pgsweep_c2q_miss(c, lease, 0);
+}
+
+/* Takes them for slots that are filled */
+static void
+miss_of_loads(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
+{
+	pgsweep_c2q_miss(c, lease, outstanding);
+	lease->victims_left = lease->fill_left - 1;
 }
 
 /* Takes a page that was used once after its window for an unused one */
@@ -312,7 +328,7 @@ lease_learns_again(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
 {
 	int32		change = lease->change;
 
-	pgsweep_c2q_lease_take(c, lease, batch);
+	pgsweep_c2q_take_slots(c, lease, batch);
 	lease->change = change;
 }
 
@@ -320,7 +336,7 @@ static void
 lease_learns_nothing(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
 {
 	lease->change = 0;
-	pgsweep_c2q_lease_take(c, lease, batch);
+	pgsweep_c2q_take_slots(c, lease, batch);
 }
 
 /* ---- ghosts ---- */
@@ -391,7 +407,8 @@ loaded_on_probation(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint6
 
 #define REAL_CODE \
 	.init = pgsweep_c2q_init, \
-	.lease_take = pgsweep_c2q_lease_take, \
+	.take_slots = pgsweep_c2q_take_slots, \
+	.miss = pgsweep_c2q_miss, \
 	.end_window = pgsweep_c2q_end_window, \
 	.has_to_judge = pgsweep_c2q_has_to_judge, \
 	.judge = pgsweep_c2q_judge, \
@@ -414,7 +431,7 @@ static const Clock2qCode clock2q_codes[] = {
 	{"unmarks early", REAL_CODE, WITH_EXCHANGE(unmarked_early)},
 	{"does not mark", REAL_CODE, WITH_EXCHANGE(not_marked)},
 	{"leaves an old number", REAL_CODE, .loaded = loaded_not_emptied},
-	{"fills without atomic tickets", REAL_CODE, .lease_take = lease_not_atomic},
+	{"fills without atomic tickets", REAL_CODE, .take_slots = lease_not_atomic},
 	{"main part passes over none", REAL_CODE, .passes = passes_none},
 	{"window one slot late", REAL_CODE, .end_window = window_one_late},
 	{"window one slot early", REAL_CODE, .end_window = window_one_early},
@@ -423,16 +440,18 @@ static const Clock2qCode clock2q_codes[] = {
 	{"no window", REAL_CODE, .end_window = window_never},
 	{"judges one fewer", REAL_CODE, .has_to_judge = judges_one_fewer},
 	{"judges one more", REAL_CODE, .has_to_judge = judges_one_more},
-	{"does not catch up", REAL_CODE, .lease_take = lease_not_catching_up},
-	{"catches up at once", REAL_CODE, .lease_take = lease_unbounded},
+	{"does not catch up", REAL_CODE, .miss = miss_not_catching_up},
+	{"catches up at once", REAL_CODE, .miss = miss_unbounded},
+	{"forgets victims without a load", REAL_CODE, .miss = miss_forgets},
+	{"judges for loads, not for victims", REAL_CODE, .miss = miss_of_loads},
 	{"ignores a use after the window", REAL_CODE, .judge = judge_generous},
 	{"counts the load as a use", REAL_CODE, .judge = judge_strict},
 	{"longer than the most", REAL_CODE, .init = init_too_long},
 	{"shorter than the least", REAL_CODE, .init = init_too_short},
 	{"adapts in the wrong direction", REAL_CODE, .loaded = loaded_contrary},
 	{"all ghosts are soon", REAL_CODE, .loaded = loaded_always_soon},
-	{"learns the same again", REAL_CODE, .lease_take = lease_learns_again},
-	{"learns nothing", REAL_CODE, .lease_take = lease_learns_nothing},
+	{"learns the same again", REAL_CODE, .take_slots = lease_learns_again},
+	{"learns nothing", REAL_CODE, .take_slots = lease_learns_nothing},
 	{"ghost on the other side", REAL_CODE, .left = left_other_side},
 	{"ghost on the newest", REAL_CODE, .left = left_on_newest},
 	{"stores print 0", REAL_CODE, .left = left_print_0},

@@ -104,7 +104,7 @@ CREATE FUNCTION test_sweep_clock2q(seed int8, number int4,
 		OUT windows int8, OUT missed int8, OUT from_probation int8,
 		OUT from_main int8, OUT forgotten int8, OUT soon int8, OUT late int8,
 		OUT longer int8, OUT shorter int8, OUT "most" int8, OUT "least" int8,
-		OUT behind int8, OUT overtaken int8, OUT exits int8, OUT worst_age int8)
+		OUT behind int8, OUT overtaken int8, OUT extensions int8, OUT exits int8, OUT worst_age int8)
 AS '$libdir/test_sweep_clock2q' LANGUAGE C VOLATILE STRICT;
 
 -- What can be tested: the first is pg_sweep's own code, the others are broken.

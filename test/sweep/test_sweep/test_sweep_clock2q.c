@@ -146,6 +146,7 @@ typedef struct Clock2qCounts
 	int64		least;
 	int64		behind;			/* more than one slot judged for a miss */
 	int64		overtaken;		/* a number stayed for a lap of the slots */
+	int64		extensions;		/* several victims before the first load */
 	int64		exits;			/* a process ends, with slots that it has leased */
 	int64		worst_age;		/* thousandths of the pool, in misses */
 } Clock2qCounts;
@@ -412,7 +413,7 @@ take_lease(Process *p)
 	int64		wanted = (int64) before + p->lease.change;
 	uint32		length;
 
-	code->lease_take(&c2q, &p->lease, sim.batch);
+	code->take_slots(&c2q, &p->lease, sim.batch);
 	length = pg_atomic_read_u32(&c2q.length);
 	REQUIRE(length >= least_length() && length <= most_length(),
 			"%u buffers: length %u is not within %u and %u", sim.n, length, least_length(), most_length());
@@ -420,8 +421,6 @@ take_lease(Process *p)
 		return;
 	REQUIRE(length == Min(Max(wanted, least_length()), most_length()) && p->lease.change == 0,
 			"%u buffers: length " INT64_FORMAT " was wanted, is %u, and %d is left", sim.n, wanted, length, p->lease.change);
-	REQUIRE(p->lease.may_judge <= PGSWEEP_C2Q_CATCH_UP * sim.batch,
-			"%u slots may be judged for %u loads", p->lease.may_judge, sim.batch);
 	if (length > before)
 		HAD(longer);
 	if (length < before)
@@ -628,6 +627,9 @@ do_step(Process *p)
 			sim.coming[p->page] = true;
 			if (p->lease.fill_left == 0)
 				take_lease(p);
+			code->miss(&c2q, &p->lease, 0);
+			REQUIRE(p->lease.may_judge <= PGSWEEP_C2Q_CATCH_UP * sim.batch,
+					"%u slots may be judged for %u loads", p->lease.may_judge, sim.batch);
 			p->step = END_WINDOW;
 			break;
 		case END_WINDOW:
@@ -680,6 +682,72 @@ point(void)
 	sim.depth++;
 	some_steps(random_in(0, 63) == 0 ? random_in(1, 4 * Min(sim.n, 256)) : random_in(1, 12));
 	sim.depth--;
+}
+
+/* ---- many victims before the first load ---- */
+
+#define MOST_VICTIMS	64
+
+/* A victim of a pool whose pages are never used again; whether it was judged */
+static bool
+unused_victim(PgSweepC2qLease *lease, uint32 outstanding, uint32 *buf)
+{
+	uint32		unused;
+
+	if (lease->fill_left == 0)
+		code->take_slots(&c2q, lease, sim.batch);
+	code->miss(&c2q, lease, outstanding);
+	while (code->has_to_judge(&c2q, lease))
+		if ((*buf = code->judge(&c2q, lease, &unused)) != NOTHING)
+			return true;
+	do
+		*buf = (uint32) (sim.hand++ % sim.n);
+	while (code->passes(&c2q, *buf));
+	return false;
+}
+
+/*
+ * Extensions of a relation: several victims, then their loads, of which some may
+ * be missing.  Each victim has one slot judged, as a single one has, and the
+ * judging hand stays where it should be.
+ */
+static void
+check_extensions(void)
+{
+	PgSweepC2qLease lease = {0};
+	uint32		victims[MOST_VICTIMS];
+	uint32		page = 0;
+	int64		off = 0;
+
+	/* half the least length has room for them, and for a lease */
+	if (least_length() / 2 < MOST_VICTIMS + PGSWEEP_C2Q_BATCH)
+		return;
+	code->init(&c2q, sim.n, slots, marks, sets);
+	for (uint32 turn = 0; turn < 40 + sim.n / 16 && !sim.failed; turn++)
+	{
+		uint32		number = random_in(0, 1) == 0 ? 1 : random_in(2, MOST_VICTIMS);
+		uint32		given_up = random_in(0, 3) == 0 ? random_in(0, number) : 0;
+		bool		good = turn > sim.n / 16 && off == 0;
+		uint32		judged = 0;
+
+		for (uint32 i = 0; i < number; i++)
+			judged += unused_victim(&lease, i, &victims[i]);
+		REQUIRE(!good || judged == number, "%u buffers, leases of %u: %u of %u victims were judged",
+				sim.n, sim.batch, judged, number);
+		for (uint32 i = given_up; i < number; i++)
+		{
+			if (lease.fill_left == 0)
+				code->take_slots(&c2q, &lease, sim.batch);
+			code->loaded(&c2q, &lease, victims[i], hash_of(page) + ((uint64) turn << 40));
+			page = (page + 1) % sim.npages;
+		}
+		lease.change = 0;
+		off = (int64) (pgsweep_read_u64(&c2q.fill) - lease.fill_left - pgsweep_read_u64(&c2q.judge) + lease.judge_left) -
+			pg_atomic_read_u32(&c2q.length);
+		REQUIRE(turn <= sim.n / 16 || (off >= -MOST_VICTIMS && off <= sim.batch),
+				"%u buffers, leases of %u: the judging hand is off by " INT64_FORMAT, sim.n, sim.batch, off);
+		HAD(extensions);
+	}
 }
 
 /* ---- at rest ---- */
@@ -802,6 +870,8 @@ check_case(const void *entry)
 		}
 	}
 	check_marks();
+	sim.depth = MAX_DEPTH;		/* no stops any more */
+	check_extensions();
 	add_counts();
 	return !sim.failed;
 }

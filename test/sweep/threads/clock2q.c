@@ -220,7 +220,8 @@ miss(uint32 batch)
 	uint32		buf;
 
 	if (me->lease.fill_left == 0)
-		code->lease_take(&c2q, &me->lease, batch);
+		code->take_slots(&c2q, &me->lease, batch);
+	code->miss(&c2q, &me->lease, 0);
 	buf = code->end_window(&c2q, &me->lease);
 	if (buf != NOTHING)
 	{
