@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * extension/sweep/clean_ahead.c
- *	  The background writer's scan of one partition, ahead of its hand.
+ *	  The background writer's scan ahead of one hand.
  *
- * In three steps: several partitions share the pages that may be written in
- * one cycle.
+ * In three steps: several hands share the pages that may be written in one
+ * cycle.
  *
  * The feedback is that of core's BgBufferSync(), so bgwriter_delay,
  * bgwriter_lru_maxpages and bgwriter_lru_multiplier keep their meaning:
@@ -45,11 +45,11 @@ smooth(double *average, double sample)
  * already.
  */
 static double
-wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
+wanted_ahead(PgSweepLruState *lru, uint32 ahead, uint32 recent_alloc,
 			 double reusable)
 {
 	double		wanted;
-	double		idle_progress = num_buffers / (LRU_WHOLE_POOL_MS / BgWriterDelay);
+	double		idle_progress = ahead / (LRU_WHOLE_POOL_MS / BgWriterDelay);
 
 	/* A rise counts at once, a fall is averaged */
 	if (lru->smoothed_alloc <= recent_alloc)
@@ -67,13 +67,21 @@ wanted_ahead(PgSweepLruState *lru, uint32 num_buffers, uint32 recent_alloc,
 }
 
 /*
- * Begin a cycle: read the hand, and decide how many reusable buffers are
- * wanted.
+ * The buffer of a partition's ticket.
+ */
+int
+pgsweep_lru_buffer(const PgSweepPartition *part, uint64 ticket)
+{
+	return (int) (part->first_buffer + ticket % part->num_buffers);
+}
+
+/*
+ * Begin a cycle: decide how many reusable buffers are wanted.  hand is where it
+ * is now, and ahead how many tickets ahead of it there are to be cleaned.
  */
 void
-pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part, uint32 recent_alloc)
+pgsweep_lru_begin(PgSweepLruState *lru, uint64 hand, uint32 ahead, uint32 recent_alloc)
 {
-	uint64		hand = pgsweep_hand_read(part);
 	uint64		moved;
 
 	if (!lru->valid)
@@ -96,10 +104,10 @@ pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part, uint32 recent_al
 	}
 
 	lru->start = lru->next_clean;
-	lru->lap = hand + part->num_buffers;
-	lru->idle = lru->start == lru->lap && recent_alloc == 0;
+	lru->lap = hand + ahead;
+	lru->idle = lru->start >= lru->lap && recent_alloc == 0;
 	lru->reusable = (lru->start - hand) / lru->smoothed_density;
-	lru->wanted = wanted_ahead(lru, part->num_buffers, recent_alloc, lru->reusable);
+	lru->wanted = wanted_ahead(lru, ahead, recent_alloc, lru->reusable);
 }
 
 /*
@@ -108,22 +116,21 @@ pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part, uint32 recent_al
  * call goes on.
  */
 bool
-pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
+pgsweep_lru_clean(PgSweepLruState *lru, PgSweepLruBuffer buffer_of,
+				  const PgSweepPartition *part,
 				  struct WritebackContext *wb_context, int limit, int *wrote)
 {
-	uint32		offset = (uint32) (lru->next_clean % part->num_buffers);
-
 	while (lru->next_clean < lru->lap && lru->reusable < lru->wanted)
 	{
+		int			buffer;
 		int			done;
 
 		if (*wrote >= limit)
 			return true;
-		done = SyncOneBuffer((int) (part->first_buffer + offset), true, wb_context);
+		buffer = buffer_of(part, lru->next_clean);
+		done = buffer >= 0 ? SyncOneBuffer(buffer, true, wb_context) : 0;
 
 		lru->next_clean++;
-		if (++offset == part->num_buffers)
-			offset = 0;
 		if (done & BUF_WRITTEN)
 			(*wrote)++;
 		if (done & (BUF_WRITTEN | BUF_REUSABLE))
@@ -140,7 +147,7 @@ pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
  * point had already been a whole lap ahead of the hand.
  */
 bool
-pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part)
+pgsweep_lru_end(PgSweepLruState *lru)
 {
 	/* The scan is another sample of the density */
 	if (lru->next_clean > lru->start && lru->found > 0)

@@ -106,12 +106,22 @@ typedef struct PgSweepLruState
 /* As in core's BgBufferSync() */
 #define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
 
-extern void pgsweep_lru_begin(PgSweepLruState *lru, PgSweepPartition *part,
+/* The buffer of a ticket, -1 if there is none to clean */
+typedef int (*PgSweepLruBuffer) (const PgSweepPartition *part, uint64 ticket);
+
+extern int	pgsweep_lru_buffer(const PgSweepPartition *part, uint64 ticket);
+extern void pgsweep_lru_begin(PgSweepLruState *lru, uint64 hand, uint32 ahead,
 							  uint32 recent_alloc);
-extern bool pgsweep_lru_clean(PgSweepLruState *lru, PgSweepPartition *part,
+extern bool pgsweep_lru_clean(PgSweepLruState *lru, PgSweepLruBuffer buffer_of,
+							  const PgSweepPartition *part,
 							  struct WritebackContext *wb_context,
 							  int limit, int *wrote);
-extern bool pgsweep_lru_end(PgSweepLruState *lru, PgSweepPartition *part);
+extern bool pgsweep_lru_end(PgSweepLruState *lru);
+
+/* strategy_clock2q.c: what other files have to tell it */
+extern void pgsweep_c2q_leave(PgSweepSlot *slot);
+extern void pgsweep_c2q_freed(void);
+extern bool pgsweep_c2q_first_lap(void);
 
 #pragma GCC visibility pop
 

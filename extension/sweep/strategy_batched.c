@@ -24,7 +24,7 @@ static BufferDesc *
 batched_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
 	return pgsweep_walk(slot, buf_state, active, PGSWEEP_BATCHED, &PgSweepPool->whole,
-						batched_choose);
+						batched_choose, NULL);
 }
 
 static void
@@ -38,12 +38,13 @@ batched_lru_scan(struct WritebackContext *wb_context, bool fresh,
 				 uint32 recent_alloc, int max_pages, int *wrote)
 {
 	static PgSweepLruState lru = PGSWEEP_LRU_INIT;
+	PgSweepPartition *whole = &PgSweepPool->whole;
 
 	if (fresh)
 		lru.valid = false;
-	pgsweep_lru_begin(&lru, &PgSweepPool->whole, recent_alloc);
-	pgsweep_lru_clean(&lru, &PgSweepPool->whole, wb_context, max_pages, wrote);
-	return pgsweep_lru_end(&lru, &PgSweepPool->whole);
+	pgsweep_lru_begin(&lru, pgsweep_hand_read(whole), whole->num_buffers, recent_alloc);
+	pgsweep_lru_clean(&lru, pgsweep_lru_buffer, whole, wb_context, max_pages, wrote);
+	return pgsweep_lru_end(&lru);
 }
 
 const PgSweepStrategyRoutine pgsweep_batched_strategy = {

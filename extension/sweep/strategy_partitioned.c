@@ -101,7 +101,7 @@ static BufferDesc *
 partitioned_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
 	return pgsweep_walk(slot, buf_state, active, PGSWEEP_PARTITIONED,
-						slot->lease.part, partitioned_choose);
+						slot->lease.part, partitioned_choose, NULL);
 }
 
 /*
@@ -150,7 +150,10 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 
 	for (uint32 i = 0; i < n; i++)
 	{
-		pgsweep_lru_begin(&lru[i], &PgSweepPool->parts[i], pgsweep_recent_allocations(i));
+		PgSweepPartition *part = &PgSweepPool->parts[i];
+
+		pgsweep_lru_begin(&lru[i], pgsweep_hand_read(part), part->num_buffers,
+						  pgsweep_recent_allocations(i));
 		wanting[i] = (begin + i) % n;
 	}
 	begin = (begin + 1) % n;	/* a wrap-around would repeat one */
@@ -166,14 +169,15 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 			uint32		p = wanting[i];
 			int			limit = Min(*wrote + share, max_pages);
 
-			if (pgsweep_lru_clean(&lru[p], &PgSweepPool->parts[p], wb_context, limit, wrote))
+			if (pgsweep_lru_clean(&lru[p], pgsweep_lru_buffer, &PgSweepPool->parts[p],
+								  wb_context, limit, wrote))
 				wanting[still++] = p;
 		}
 		left = still;
 	}
 
 	for (uint32 i = 0; i < n; i++)
-		if (!pgsweep_lru_end(&lru[i], &PgSweepPool->parts[i]))
+		if (!pgsweep_lru_end(&lru[i]))
 			can_hibernate = false;
 	return can_hibernate && recent_alloc == 0;
 }

@@ -24,7 +24,8 @@ typedef enum PgSweepLook
 	PGSWEEP_LOOK_VICTIM,		/* header locked; *buf_state is set */
 	PGSWEEP_LOOK_USED,			/* took one usage count */
 	PGSWEEP_LOOK_PINNED,		/* pinned, or its header locked by another */
-	PGSWEEP_LOOK_RACED			/* it changed meanwhile: in use */
+	PGSWEEP_LOOK_RACED,			/* it changed meanwhile: in use */
+	PGSWEEP_LOOK_NONE			/* another hand's: not looked at */
 } PgSweepLook;
 
 /*

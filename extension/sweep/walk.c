@@ -13,13 +13,13 @@
 #include "sweep/walk.h"
 
 /*
- * The walk has examined as many buffers as the pool has, and found only pins.
- * That does not mean that all are pinned: other backends may have taken the
- * tickets of every unpinned buffer, and partitions may have been visited more
- * than once.  So examine each buffer of the pool once, outside the common
- * order and under the header lock, before giving up.  Start where the walk
- * is, because processes that come here together should lock different
- * buffers.
+ * The walk has examined as many buffers as the pool has, and found only pins
+ * and marks.  That does not mean that all are pinned: other backends may have
+ * taken the tickets of every unpinned buffer, partitions may have been visited
+ * more than once, and a marked one will do now.  So examine each buffer of the
+ * pool once, outside the common order and under the header lock, before giving
+ * up.  Start where the walk is, because processes that come here together
+ * should lock different buffers.
  *
  * Returns a victim, or NULL if it took a usage count: then walking on makes
  * sense.
@@ -43,6 +43,7 @@ last_round(uint32 start, PgSweepCounters *count, uint32 *buf_state)
 				break;
 			case PGSWEEP_LOOK_PINNED:
 			case PGSWEEP_LOOK_RACED:
+			case PGSWEEP_LOOK_NONE:
 				count->pinned++;
 				break;
 		}
@@ -89,9 +90,9 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
  * Works on a copy of the lease: the compiler must store everything in shared
  * memory before each atomic operation, and load it again after.
  */
-BufferDesc *
-pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
-				PgSweepChoosePartition choose)
+static pg_attribute_always_inline BufferDesc *
+walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
+		PgSweepChoosePartition choose, const volatile bool *marks)
 {
 	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
 	PgSweepLease lease = slot->lease;
@@ -111,6 +112,7 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 	for (;;)
 	{
 		PgSweepLook look;
+		bool		marked;
 
 		if (unlikely(lease.left == 0))
 		{
@@ -122,9 +124,10 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		}
 
 		buf = pgsweep_descriptor(pgsweep_lease_peek(&lease));
+		marked = marks != NULL && marks[pgsweep_lease_peek(&lease)];
 		pgsweep_prefetch_descriptor(buf, lease.left);
 		(void) pgsweep_lease_tick(&lease);
-		look = pgsweep_look(buf, buf_state);
+		look = marked ? PGSWEEP_LOOK_NONE : pgsweep_look(buf, buf_state);
 		if (likely(look == PGSWEEP_LOOK_VICTIM))
 			break;
 
@@ -140,7 +143,9 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		}
 		else
 		{
-			count->pinned++;
+			/* other marked ones are no victims either */
+			if (!marked)
+				count->pinned++;
 			if (unlikely(++pinned_run >= (uint32) NBuffers))
 			{
 				slot->lease = lease;	/* the next may raise an error */
@@ -155,4 +160,25 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 	count->evictions += pgsweep_state_has_page(*buf_state);
 	slot->lease = lease;
 	return buf;
+}
+
+BufferDesc *
+pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
+				PgSweepChoosePartition choose)
+{
+	return walk_on(slot, buf_state, active, choose, NULL);
+}
+
+/*
+ * The same, passing over marked buffers.  A function of its own: the other one
+ * must not test for marks.
+ *
+ * A mark may change between the look at it and the look at the header: what
+ * that means is in clock2q.h.
+ */
+BufferDesc *
+pgsweep_walk_on_passing(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
+						PgSweepChoosePartition choose, const volatile bool *marks)
+{
+	return walk_on(slot, buf_state, active, choose, marks);
 }
