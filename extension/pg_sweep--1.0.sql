@@ -217,6 +217,50 @@ COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, thos
 COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
 COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays: num_buffers divided by evictions per second while partitioned was active since stats_reset; NULL without evictions';
 
+CREATE FUNCTION pg_sweep_get_clock2q(
+    OUT length int4,
+    OUT least_length int4,
+    OUT most_length int4,
+    OUT slots int4,
+    OUT window_length int4,
+    OUT ghosts int4,
+    OUT first_lap bool,
+    OUT entered int8,
+    OUT windows int8,
+    OUT judged int8,
+    OUT stayed int8,
+    OUT victims_probation int8,
+    OUT victims_main int8,
+    OUT returned_probation int8,
+    OUT returned_probation_soon int8,
+    OUT returned_main int8,
+    OUT returned_main_soon int8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_clock2q'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_clock2q AS
+    SELECT * FROM pg_sweep_get_clock2q();
+
+COMMENT ON VIEW pg_sweep_clock2q IS 'one row: the state of strategy clock2q, and what it has counted since stats_reset; pages loaded for a ring are only among the victims';
+COMMENT ON COLUMN pg_sweep_clock2q.length IS 'how many slots the judging hand should be behind the filling hand: the pages on probation; adapts';
+COMMENT ON COLUMN pg_sweep_clock2q.least_length IS 'smallest length';
+COMMENT ON COLUMN pg_sweep_clock2q.most_length IS 'largest length';
+COMMENT ON COLUMN pg_sweep_clock2q.slots IS 'how many slots the judging hand is behind; differs from length while that changes, and by leases';
+COMMENT ON COLUMN pg_sweep_clock2q.window_length IS 'slots that are filled until the window of a page ends';
+COMMENT ON COLUMN pg_sweep_clock2q.ghosts IS 'pages that left which are remembered, of each side';
+COMMENT ON COLUMN pg_sweep_clock2q.first_lap IS 'there may be free buffers: judged ones stay until the main part''s hand has passed over the pool';
+COMMENT ON COLUMN pg_sweep_clock2q.entered IS 'pages that were put on probation when they were loaded';
+COMMENT ON COLUMN pg_sweep_clock2q.windows IS 'windows that have ended';
+COMMENT ON COLUMN pg_sweep_clock2q.judged IS 'buffers whose probation has ended';
+COMMENT ON COLUMN pg_sweep_clock2q.stayed IS 'of judged, those that the main part has now: used since their window, pinned, or in a first lap';
+COMMENT ON COLUMN pg_sweep_clock2q.victims_probation IS 'of judged, the others: they were victims';
+COMMENT ON COLUMN pg_sweep_clock2q.victims_main IS 'victims of the main part''s hand';
+COMMENT ON COLUMN pg_sweep_clock2q.returned_probation IS 'pages loaded that had left from probation, and not too long ago: into the main part';
+COMMENT ON COLUMN pg_sweep_clock2q.returned_probation_soon IS 'of these, those that returned soon: each makes length larger by a step';
+COMMENT ON COLUMN pg_sweep_clock2q.returned_main IS 'the same, of pages that had left from the main part';
+COMMENT ON COLUMN pg_sweep_clock2q.returned_main_soon IS 'of these, those that returned soon: each makes length smaller by a step';
+
 CREATE FUNCTION pg_sweep_get_nodes(
     OUT node int4,
     OUT cpus int4,
@@ -447,7 +491,7 @@ COMMENT ON COLUMN pg_sweep_numa_residence.note IS 'why the kernel does not tell'
 REVOKE ALL ON FUNCTION
     pg_sweep_get_status(), pg_sweep_get_strategies(),
     pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
-    pg_sweep_get_flows(), pg_sweep_get_numa_hits(),
+    pg_sweep_get_flows(), pg_sweep_get_clock2q(), pg_sweep_get_numa_hits(),
     pg_sweep_get_numa_residence(),
     pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
     pg_sweep_get_pins(), pg_sweep_get_ring()
@@ -455,7 +499,8 @@ REVOKE ALL ON FUNCTION
 
 REVOKE ALL ON
     pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
-    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_numa_hits,
+    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_clock2q,
+    pg_sweep_numa_hits,
     pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
     pg_sweep_pins, pg_sweep_ring
     FROM PUBLIC;
@@ -463,7 +508,7 @@ REVOKE ALL ON
 GRANT EXECUTE ON FUNCTION
     pg_sweep_get_status(), pg_sweep_get_strategies(),
     pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
-    pg_sweep_get_flows(), pg_sweep_get_numa_hits(),
+    pg_sweep_get_flows(), pg_sweep_get_clock2q(), pg_sweep_get_numa_hits(),
     pg_sweep_get_numa_residence(),
     pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
     pg_sweep_get_pins(), pg_sweep_get_ring()
@@ -471,7 +516,8 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT SELECT ON
     pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
-    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_numa_hits,
+    pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_clock2q,
+    pg_sweep_numa_hits,
     pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
     pg_sweep_pins, pg_sweep_ring
     TO pg_monitor;

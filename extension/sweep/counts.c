@@ -70,6 +70,26 @@ pgsweep_sum_partitions(PgSweepPartCounters *totals)
 }
 
 /*
+ * Sums of what only "clock2q" counts, over all slots, since the server started.
+ * No sum ever decreases.
+ */
+void
+pgsweep_sum_clock2q(PgSweepC2qCounters *totals)
+{
+	uint64	   *to = (uint64 *) totals;
+
+	memset(totals, 0, sizeof(*totals));
+	for (uint32 i = 0; i < PgSweep->num_slots; i++)
+	{
+		const volatile uint64 *from =
+			(const volatile uint64 *) &PgSweepPool->slots[i].slot.c2q.counters;
+
+		for (int k = 0; k < PGSWEEP_NUM_C2Q_COUNTERS; k++)
+			to[k] += from[k];
+	}
+}
+
+/*
  * Allocations since the server started, by any strategy.  Never decreases.
  */
 uint64
@@ -112,6 +132,7 @@ pgsweep_reset_counters(void)
 	pgsweep_core_counts(&PgSweepPool->core_passes_base, &PgSweepPool->core_hand_base,
 						&base[PGSWEEP_STOCK].allocations);
 
+	pgsweep_sum_clock2q(&PgSweepPool->c2q_base);
 	pgsweep_sum_partitions(PgSweepPool->part_base);
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		for (uint32 k = 0; k < PgSweepPool->num_partitions; k++)

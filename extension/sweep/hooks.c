@@ -97,6 +97,7 @@ pgsweep_loaded(BufferDesc *buf, uint32 hash, BufferAccessStrategy ring)
 static bool
 pgsweep_free_buffer(BufferDesc *buf)
 {
+	pgsweep_c2q_freed();
 	return active_strategy() != PGSWEEP_STOCK;
 }
 

@@ -42,14 +42,49 @@ part_counters_stride(void)
 					 pgsweep_count_partitions() * sizeof(PgSweepPartCounters));
 }
 
+static Size
+own_size(void)
+{
+	return add_size(part_counters_offset(),
+					mul_size(pgsweep_num_slots(), part_counters_stride()));
+}
+
+static Size
+clock2q_size(void)
+{
+	Size		slots = mul_size(NBuffers, sizeof(pg_atomic_uint32));
+	Size		marks = mul_size(NBuffers, sizeof(bool));
+	Size		sets = mul_size(pgsweep_c2q_num_sets(NBuffers), sizeof(PgSweepC2qSet));
+
+	return add_size(add_size(CACHELINEALIGN(slots), CACHELINEALIGN(marks)), sets);
+}
+
 /*
  * The topology is known, and so are NBuffers and MaxBackends.
  */
 Size
 pgsweep_pool_size(void)
 {
-	return add_size(part_counters_offset(),
-					mul_size(pgsweep_num_slots(), part_counters_stride()));
+	return add_size(own_size(), clock2q_size());
+}
+
+/*
+ * The arrays of "clock2q".  They are always there: any strategy can be made
+ * active.  In pg_shmem_allocations, they have a name of their own.
+ */
+static void
+init_clock2q(void)
+{
+	Size		slots = CACHELINEALIGN(mul_size(NBuffers, sizeof(pg_atomic_uint32)));
+	Size		marks = CACHELINEALIGN(mul_size(NBuffers, sizeof(bool)));
+	bool		found;
+	char	   *memory = ShmemInitStruct("pg_sweep clock2q", clock2q_size(), &found);
+
+	pgsweep_c2q_init(&PgSweepPool->clock2q, NBuffers, (pg_atomic_uint32 *) memory,
+					 (volatile bool *) (memory + slots),
+					 (PgSweepC2qSet *) (memory + slots + marks));
+	pg_atomic_init_u64(&PgSweepPool->c2q_lap_end, NBuffers);
+	pg_atomic_init_u32(&PgSweepPool->c2q_batch, pgsweep_c2q_batch(&PgSweepPool->clock2q, 0));
 }
 
 static void
@@ -57,7 +92,7 @@ init_pool(void)
 {
 	PgSweepStrategyId strategy;
 
-	memset(PgSweepPool, 0, pgsweep_pool_size());
+	memset(PgSweepPool, 0, own_size());
 	PgSweepPool->ncpus = pgsweep_numa_topology.ncpus;
 	PgSweepPool->num_partitions = pgsweep_count_partitions();
 	PgSweepPool->part_counters_offset = part_counters_offset();
@@ -67,11 +102,13 @@ init_pool(void)
 	PgSweepPool->batch_configured = pgsweep_batch_size;
 	pg_atomic_init_u32(&PgSweepPool->batch,
 					   pgsweep_batch_size_in_force(pgsweep_batch_size, 0));
+	init_clock2q();
 
 	PgSweepPool->configured = pgsweep_strategy;
 	PgSweepPool->set_by = PGSWEEP_SET_BY_START;
 	PgSweepPool->active_since = GetCurrentTimestamp();
 	pg_atomic_init_u64(&PgSweepPool->core_allocations, 0);
+	pg_atomic_init_u32(&PgSweepPool->freed, 0);
 	pgsweep_partition_init(&PgSweepPool->whole, 0, NBuffers);
 	pgsweep_init_partitions();
 	pgsweep_init_laps();
@@ -116,7 +153,7 @@ pgsweep_pool_init(void)
 {
 	bool		found;
 
-	PgSweepPool = ShmemInitStruct("pg_sweep", pgsweep_pool_size(), &found);
+	PgSweepPool = ShmemInitStruct("pg_sweep", own_size(), &found);
 	if (!found)
 		init_pool();
 	tell_parts();

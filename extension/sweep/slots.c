@@ -17,6 +17,7 @@
 #include "sweep/batch.h"
 #include "sweep/counts.h"
 #include "sweep/partitions.h"
+#include "sweep/strategy.h"
 
 PgSweepSlot *pgsweep_my_slot = NULL;
 BufferDescPadded *pgsweep_descriptors = NULL;	/* set with the slot */
@@ -39,6 +40,7 @@ static void
 change_backends(int by, const uint32 *configured)
 {
 	uint32		batch;
+	uint32		c2q_batch;
 
 	SpinLockAcquire(&PgSweepPool->mutex);
 	PgSweepPool->nbackends += by;
@@ -46,9 +48,13 @@ change_backends(int by, const uint32 *configured)
 		PgSweepPool->batch_configured = *configured;
 	batch = pgsweep_batch_size_in_force(PgSweepPool->batch_configured, PgSweepPool->nbackends);
 
-	/* its line is read at every allocation: write it only if needed */
+	c2q_batch = pgsweep_c2q_batch(&PgSweepPool->clock2q, PgSweepPool->nbackends);
+
+	/* their line is read at every allocation: write it only if needed */
 	if (batch != pg_atomic_read_u32(&PgSweepPool->batch))
 		pg_atomic_write_u32(&PgSweepPool->batch, batch);
+	if (c2q_batch != pg_atomic_read_u32(&PgSweepPool->c2q_batch))
+		pg_atomic_write_u32(&PgSweepPool->c2q_batch, c2q_batch);
 	SpinLockRelease(&PgSweepPool->mutex);
 }
 
@@ -95,6 +101,7 @@ pgsweep_enter_slot(void)
 		pgsweep_add_counters(&base, &slot->counters[s], 1);
 	slot->base = base;
 	memset(&slot->lease, 0, sizeof(slot->lease));
+	slot->c2q.active = 0;
 
 	pgsweep_descriptors = BufferDescriptors;
 	pgsweep_my_slot = slot;
@@ -109,6 +116,7 @@ pgsweep_leave_slot(void)
 	pgsweep_my_slot = NULL;
 	if (slot->itinerary.noting)
 		pgsweep_note_lease(slot, 0);
+	pgsweep_c2q_leave(slot);
 	if (slot->lease.left > 0)
 	{
 		PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(slot->lease.active)];

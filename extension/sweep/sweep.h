@@ -15,6 +15,8 @@
  * strategy_stock.c	core's own freelist and clock sweep
  * strategy_batched.c	one hand for the pool, taken in leases
  * strategy_partitioned.c	a hand for each partition of it
+ * strategy_clock2q.c	new pages on probation, and a hand for all others
+ * clock2q.h		its rule
  * auto.c			which of these suits the machine
  * hand.h			the 64-bit ticket hand
  * lease.h			a backend's private batch of tickets, and when it expires
@@ -25,10 +27,10 @@
  * homes.[ch]		which partition is the home of which CPU
  * partitions.[ch]	the partitions, and which is a process' home
  * laps.[ch]			which partitions are ahead of others
- * clean_ahead.c	the background writer's scan of one partition
+ * clean_ahead.c	the background writer's scan ahead of one hand
  * find_free.c		is there a buffer without a page?
  * counts.[ch]		adding up what the slots have counted
- * gucs.c, views.c, views_partitions.c
+ * gucs.c, views.c, views_partitions.c, views_clock2q.c
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +42,7 @@
 #include "port/atomics.h"
 #include "shared.h"
 #include "storage/spin.h"
+#include "sweep/clock2q.h"
 #include "sweep/hand.h"
 #include "sweep/laps.h"
 #include "sweep/lease.h"
@@ -57,6 +60,7 @@ struct PgSweepRow;
 	STRATEGY(STOCK, stock) \
 	STRATEGY(BATCHED, batched) \
 	STRATEGY(PARTITIONED, partitioned) \
+	STRATEGY(CLOCK2Q, clock2q) \
 								/* end of the list */
 
 /* The number is what shared memory holds */
@@ -149,6 +153,31 @@ typedef struct PgSweepItinerary
 } PgSweepItinerary;
 
 /*
+ * Event counts of "clock2q", which PgSweepCounters has no name for.  The index
+ * is a PgSweepC2qSide.
+ */
+typedef struct PgSweepC2qCounters
+{
+	uint64		entered;		/* pages put on probation */
+	uint64		windows;		/* ended */
+	uint64		judged;			/* buffers */
+	uint64		stayed;			/* of judged, no victims */
+	uint64		victims[2];
+	uint64		returned[2];	/* pages that had left there */
+	uint64		returned_soon[2];	/* of returned */
+} PgSweepC2qCounters;
+
+#define PGSWEEP_NUM_C2Q_COUNTERS	(sizeof(PgSweepC2qCounters) / sizeof(uint64))
+
+/* What a process has under "clock2q" */
+typedef struct PgSweepC2qOwn
+{
+	uint64		active;			/* strategy and generation of the lease */
+	PgSweepC2qLease lease;
+	PgSweepC2qCounters counters;
+} PgSweepC2qOwn;
+
+/*
  * One process' own lines.  Counters go on growing over all processes that have
  * had the slot.  base is what they were when the present process came, or at the
  * last reset if that is newer: the difference is its own share.
@@ -164,6 +193,7 @@ typedef struct PgSweepSlot
 	PgSweepCounters counters[PGSWEEP_NUM_STRATEGIES];
 	PgSweepLease lease;
 	PgSweepItinerary itinerary;
+	PgSweepC2qOwn c2q;
 	PgSweepCounters base;		/* sum over strategies */
 } PgSweepSlot;
 
@@ -190,7 +220,8 @@ typedef struct PgSweepPoolShared
 	pg_atomic_uint64 active;	/* PGSWEEP_ACTIVE(); written under
 								 * PgSweep->lock */
 	pg_atomic_uint32 batch;		/* size of a lease; written under mutex */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+	pg_atomic_uint32 c2q_batch; /* the same for slots of "clock2q" */
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 2 * sizeof(pg_atomic_uint32)];
 
 	/* Constant after start */
 	uint32		ncpus;
@@ -224,6 +255,13 @@ typedef struct PgSweepPoolShared
 	pg_atomic_uint64 core_allocations;
 
 	/*
+	 * Buffers that have lost their page since the last first lap of "clock2q"
+	 * began.  Written for each such buffer, which also took locks of the
+	 * mapping table.
+	 */
+	pg_atomic_uint32 freed;
+
+	/*
 	 * Allocations, by any strategy, that StrategySyncStart() has passed on to
 	 * the background writer.  Written by that process only.
 	 */
@@ -232,12 +270,22 @@ typedef struct PgSweepPoolShared
 	/* Of the partitions; protected by PgSweep->lock */
 	PgSweepPartCounters part_base[PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
 
-	/* "batched": the whole pool as one partition */
+	/* "clock2q"; protected by PgSweep->lock */
+	PgSweepC2qCounters c2q_base;	/* at stats_reset */
+
+	/* "batched" and the main part of "clock2q": the pool as one partition */
 	PgSweepPartition whole pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
 	/* "partitioned" */
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	PgSweepLaps laps pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+
+	/*
+	 * "clock2q".  Its first lap lasts until the hand of "whole" is at this
+	 * ticket; in a line with what is constant after start.
+	 */
+	PgSweepClock2q clock2q pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	pg_atomic_uint64 c2q_lap_end;
 
 	/*
 	 * Allocations by the home of the process and the partition that served
@@ -283,6 +331,7 @@ extern PgSweepStrategyId pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 
 /* counts.c */
 extern uint64 pgsweep_allocations_total(void);
+extern void pgsweep_sum_clock2q(PgSweepC2qCounters *totals);
 extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
 extern int64 pgsweep_active_usec(PgSweepStrategyId id);
 extern void pgsweep_reset_counters(void);

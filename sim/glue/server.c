@@ -177,6 +177,14 @@ on_shmem_exit(pg_on_exit_callback function, Datum arg)
 	/* processes stay to the end */
 }
 
+/* ---- the mapping table: "clock2q" is compiled, and not played ---- */
+
+uint32
+BufTableHashCode(BufferTag *tag)
+{
+	sim_fail("the simulated server has no mapping table");
+}
+
 /* ---- buffer headers ---- */
 
 /*

@@ -129,7 +129,7 @@ sub unknown_names
 	  map { /^(?:parameter|function|view) ([\w.]+)/ ? $1 : () } @$existing;
 	my %unknown;
 
-	while ($text =~ /\b(pg_sweep(?:\.[a-z]|_[a-z])[a-z_]*)(\*)?/g)
+	while ($text =~ /\b(pg_sweep(?:\.[a-z]|_[a-z])[a-z0-9_]*)(\*)?/g)
 	{
 		my ($name, $all) = ($1, $2);
 		next if $name =~ /^pg_sweep\.(?:c|h|so|o|control|git)$/;

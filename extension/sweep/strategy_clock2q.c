@@ -1,0 +1,391 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension/sweep/strategy_clock2q.c
+ *	  Strategy "clock2q": new pages on probation, and a clock for all others.
+ *
+ * The rule is in clock2q.h, and docs/design/0020 says why it is as it is.  Here
+ * it meets buffer headers, and the way in which core asks for victims.
+ *
+ * - A victim is looked for in two places: among the slots that have to be judged
+ *	 now, and then by the hand of "batched", which passes over buffers on
+ *	 probation.
+ * - When a page is loaded, the page that it has replaced gets its ghost, a
+ *	 window ends, and a slot is used.  So a victim that no page gets leaves no
+ *	 trace.  An extension of a relation needs up to 64 victims before its first
+ *	 load: they are written down in this process.
+ * - A page that is loaded for a ring uses no slot: it is the main part's, with
+ *	 the usage count that core gave it.
+ * - While there may be free buffers, no page leaves from probation (first lap).
+ *	 So they are used before any page leaves that is still wanted.
+ *
+ * What processes share: the two hands of the slots and the length (a line, once
+ * for each lease), slots (64 bytes are 16 of them, two exchanges for each load),
+ * marks (64 bytes are 64 buffers, two stores for each load), and ghosts (64
+ * bytes for each page that comes or goes).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/bufmgr.h"
+#include "sweep/walk.h"
+
+/*
+ * The most victims that core takes before it loads a page: an extension's
+ * (MAX_BUFFERS_TO_EXTEND_BY in hio.c).  A power of 2.
+ */
+#define PGSWEEP_C2Q_VICTIMS		64
+
+/*
+ * If a part of the pool as large as this has been freed, a first lap begins.
+ * Chosen without a trace: none has a DROP.
+ */
+#define PGSWEEP_C2Q_FREED_PART	16
+
+/*
+ * A victim of this process that has had no load yet, and the page that was in
+ * it.  Copied under the header lock and hashed later, as most headers are
+ * locked for a few instructions only.
+ */
+typedef struct Victim
+{
+	BufferTag	tag;
+	int			buffer;
+	PgSweepC2qSide side;		/* none (stranger) if there was no page */
+} Victim;
+
+/* In their order; not shared, and not needed by any view */
+static Victim victims[PGSWEEP_C2Q_VICTIMS];
+static uint32 first_victim = 0;
+static uint32 num_victims = 0;
+
+static inline Victim *
+victim_at(uint32 i)
+{
+	return &victims[(first_victim + i) % PGSWEEP_C2Q_VICTIMS];
+}
+
+static inline void
+forget_victims(uint32 number)
+{
+	num_victims -= number;
+
+	/* most often there is one: in the same lines each time */
+	first_victim = num_victims > 0 ? (first_victim + number) % PGSWEEP_C2Q_VICTIMS : 0;
+}
+
+static inline void
+remember_victim(BufferDesc *buf, uint32 state, PgSweepC2qSide side)
+{
+	Victim	   *victim;
+
+	if (unlikely(num_victims == PGSWEEP_C2Q_VICTIMS))
+		forget_victims(1);
+	victim = victim_at(num_victims++);
+	victim->buffer = buf->buf_id;
+	victim->side = PGSWEEP_C2Q_STRANGER;
+	if (pgsweep_state_has_page(state))
+	{
+		victim->tag = buf->tag;
+		victim->side = side;
+	}
+}
+
+/* The set of ghosts by the upper half, the print by the lower one */
+static inline uint64
+both_halves(uint32 hash)
+{
+	return (uint64) hash << 32 | hash;
+}
+
+/*
+ * A page has been loaded into this buffer: the page that was there has left.
+ * Victims before it were given up.  It is none of ours if a ring had it.
+ */
+static inline void
+leave_ghost(PgSweepClock2q *c, int buffer)
+{
+	for (uint32 i = 0; i < num_victims; i++)
+	{
+		Victim	   *victim = victim_at(i);
+
+		if (victim->buffer != buffer)
+			continue;
+		if (victim->side != PGSWEEP_C2Q_STRANGER)
+			pgsweep_c2q_left(c, both_halves(BufTableHashCode(&victim->tag)), victim->side);
+		forget_victims(i + 1);
+		return;
+	}
+}
+
+/*
+ * Bring a usage count between these two.  Never waits: if the header is locked
+ * or changes meanwhile, the page is in use, and its count matters less.
+ */
+static inline void
+limit_usage(BufferDesc *buf, uint32 least, uint32 most)
+{
+	uint32		state = pg_atomic_read_u32(&buf->state);
+	uint32		usage = BUF_STATE_GET_USAGECOUNT(state);
+	uint32		wanted = Max(Min(usage, most), least);
+
+	if (usage != wanted && !(state & BM_LOCKED))
+		(void) pg_atomic_compare_exchange_u32(&buf->state, &state,
+											  state + wanted * BUF_USAGECOUNT_ONE - usage * BUF_USAGECOUNT_ONE);
+}
+
+/*
+ * Free buffers may be anywhere in the pool until the main part's hand has been
+ * at each.  By the hand's published position, which is read at each allocation
+ * anyway: an epoch too late at most.
+ */
+bool
+pgsweep_c2q_first_lap(void)
+{
+	PgSweepPartition *whole = &PgSweepPool->whole;
+
+	return unlikely(pgsweep_read_u64(&whole->epoch) << whole->epoch_shift <
+					pgsweep_read_u64(&PgSweepPool->c2q_lap_end));
+}
+
+/*
+ * A buffer has lost its page, under any strategy.  Many of them begin a first
+ * lap, also one that comes when "clock2q" is active again.
+ */
+void
+pgsweep_c2q_freed(void)
+{
+	uint32		many = Max(NBuffers / PGSWEEP_C2Q_FREED_PART, 1);
+
+	if (pg_atomic_fetch_add_u32(&PgSweepPool->freed, 1) != many - 1)
+		return;
+	pg_atomic_fetch_sub_u32(&PgSweepPool->freed, many);
+	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end,
+						pgsweep_hand_read(&PgSweepPool->whole) + NBuffers);
+}
+
+/*
+ * Give up the lease.  Buffers in slots that this process should have judged are
+ * the main part's from now on: otherwise its hand would pass over them for a
+ * lap of the slots.
+ */
+void
+pgsweep_c2q_leave(PgSweepSlot *slot)
+{
+	PgSweepC2qLease *lease = &slot->c2q.lease;
+	uint32		unused;
+
+	while (slot->c2q.active != 0 && lease->judge_left > 0)
+		(void) pgsweep_c2q_judge(&PgSweepPool->clock2q, lease, &unused);
+	memset(lease, 0, sizeof(*lease));
+	slot->c2q.active = 0;
+	forget_victims(num_victims);
+}
+
+/*
+ * Take slots to fill if there are none left.  A process begins with one, and
+ * goes on with twice as many: it never leaves more unused than it has used
+ * (lease.h says why).  What it has from before a switch is given up.
+ */
+static inline void
+refill(PgSweepClock2q *c, PgSweepSlot *slot, uint64 active)
+{
+	PgSweepC2qLease *lease = &slot->c2q.lease;
+
+	if (unlikely(slot->c2q.active != active))
+	{
+		pgsweep_c2q_leave(slot);
+		slot->c2q.active = active;
+	}
+	if (unlikely(lease->fill_left == 0))
+		pgsweep_c2q_take_slots(c, lease,
+							   Max(Min(lease->size * 2, pg_atomic_read_u32(&PgSweepPool->c2q_batch)), 1));
+}
+
+/*
+ * Take the next buffer off probation.  Returns it if it is the victim: locked,
+ * and without the usage count that a page comes with, which it still has if
+ * nothing has ended its window.
+ */
+static BufferDesc *
+judge(PgSweepClock2q *c, PgSweepSlot *slot, uint32 *buf_state)
+{
+	uint32		unused;
+	uint32		id = pgsweep_c2q_judge(c, &slot->c2q.lease, &unused);
+	BufferDesc *buf;
+	uint32		state;
+
+	if (id == PGSWEEP_C2Q_NONE)
+		return NULL;
+	buf = pgsweep_descriptor(id);
+	state = pg_atomic_read_u32(&buf->state);
+	slot->c2q.counters.judged++;
+
+	if (BUF_STATE_GET_REFCOUNT(state) == 0 && !(state & BM_LOCKED) &&
+		BUF_STATE_GET_USAGECOUNT(state) <= unused &&
+		!(pgsweep_state_has_page(state) && pgsweep_c2q_first_lap()))
+	{
+		*buf_state = (state & ~BUF_USAGECOUNT_MASK) | BM_LOCKED;
+		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &state, *buf_state)))
+			return buf;
+	}
+	limit_usage(buf, 0, PGSWEEP_C2Q_USES);
+	slot->c2q.counters.stayed++;
+	return NULL;
+}
+
+static PgSweepPartition *
+clock2q_choose(PgSweepSlot *slot, uint32 pinned_run)
+{
+	return &PgSweepPool->whole;
+}
+
+static BufferDesc *
+clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
+{
+	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	PgSweepC2qLease *lease = &slot->c2q.lease;
+	PgSweepC2qSide side = PGSWEEP_C2Q_PROBATION;
+	BufferDesc *buf = NULL;
+
+	refill(c, slot, active);
+	pgsweep_c2q_miss(c, lease, num_victims);
+	while (buf == NULL && pgsweep_c2q_has_to_judge(c, lease))
+		buf = judge(c, slot, buf_state);
+
+	if (buf != NULL)
+	{
+		PgSweepCounters *count = &slot->counters[PGSWEEP_CLOCK2Q];
+
+		count->allocations++;
+		count->evictions += pgsweep_state_has_page(*buf_state);
+	}
+	else
+	{
+		side = PGSWEEP_C2Q_MAIN;
+		buf = pgsweep_walk(slot, buf_state, active, PGSWEEP_CLOCK2Q, &PgSweepPool->whole,
+						   clock2q_choose, c->probation);
+	}
+	slot->c2q.counters.victims[side]++;
+	remember_victim(buf, *buf_state, side);
+	return buf;
+}
+
+/*
+ * The page whose window ends is that of a slot: with each slot that is used, one
+ * ends.
+ */
+static void
+clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
+			   BufferAccessStrategy ring, uint64 active)
+{
+	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	PgSweepC2qLease *lease = &slot->c2q.lease;
+	PgSweepC2qCounters *count = &slot->c2q.counters;
+	PgSweepC2qSide side;
+	int32		change;
+	uint32		ended;
+
+	leave_ghost(c, buf->buf_id);
+	if (ring != NULL)
+		return;
+
+	refill(c, slot, active);
+	ended = pgsweep_c2q_end_window(c, lease);
+	if (ended != PGSWEEP_C2Q_NONE)
+	{
+		limit_usage(pgsweep_descriptor(ended), 0, 0);
+		count->windows++;
+	}
+
+	change = lease->change;
+	side = pgsweep_c2q_loaded(c, lease, buf->buf_id, both_halves(hash));
+	if (side == PGSWEEP_C2Q_STRANGER)
+	{
+		count->entered++;
+		return;
+	}
+	count->returned[side]++;
+	count->returned_soon[side] += lease->change != change;
+	if (side == PGSWEEP_C2Q_MAIN)
+		limit_usage(buf, PGSWEEP_C2Q_USES, BM_MAX_USAGE_COUNT);
+}
+
+/*
+ * The main part's hand: the other two pass no buffers.
+ */
+static void
+clock2q_position(int *hand, uint64 *passes)
+{
+	pgsweep_hand_position(&PgSweepPool->whole, hand, passes);
+}
+
+/* ---- the background writer ---- */
+
+static int
+probation_buffer(const PgSweepPartition *part, uint64 ticket)
+{
+	const PgSweepClock2q *c = &PgSweepPool->clock2q;
+	uint32		entry = pg_atomic_read_u32(&c->slot[ticket % c->num_buffers]);
+
+	return entry == PGSWEEP_C2Q_NONE ? -1 : (int) (entry & ~PGSWEEP_C2Q_ENDED);
+}
+
+static int
+main_buffer(const PgSweepPartition *part, uint64 ticket)
+{
+	int			buffer = pgsweep_lru_buffer(part, ticket);
+
+	return pgsweep_c2q_passes(&PgSweepPool->clock2q, buffer) ? -1 : buffer;
+}
+
+/*
+ * Two scans: ahead of the judging hand, up to the newest page whose window has
+ * ended, and ahead of the main part's hand.  In its window, a page still has the
+ * usage count of its load: it would not be written, and not be looked at again.
+ *
+ * Each scan follows the victims of its own side.  They share the pages that may
+ * be written: half of them each, and what the main part's leaves.
+ */
+static bool
+clock2q_lru_scan(struct WritebackContext *wb_context, bool fresh,
+				 uint32 recent_alloc, int max_pages, int *wrote)
+{
+	static PgSweepLruState probation = PGSWEEP_LRU_INIT;
+	static PgSweepLruState rest = PGSWEEP_LRU_INIT;
+	static uint64 reported[2];
+	PgSweepPartition *whole = &PgSweepPool->whole;
+	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	uint64		judge_hand = pgsweep_read_u64(&c->judge);
+	int64		ahead = (int64) (pgsweep_read_u64(&c->fill) - c->window - judge_hand);
+	PgSweepC2qCounters sum;
+	uint32		recent[2];
+	bool		idle;
+
+	pgsweep_sum_clock2q(&sum);
+	for (int side = 0; side < 2; side++)
+	{
+		recent[side] = fresh ? 0 : (uint32) (sum.victims[side] - reported[side]);
+		reported[side] = sum.victims[side];
+	}
+	if (fresh)
+		probation.valid = rest.valid = false;
+
+	pgsweep_lru_begin(&probation, judge_hand, (uint32) Max(ahead, 0),
+					  recent[PGSWEEP_C2Q_PROBATION]);
+	pgsweep_lru_begin(&rest, pgsweep_hand_read(whole), NBuffers, recent[PGSWEEP_C2Q_MAIN]);
+
+	pgsweep_lru_clean(&probation, probation_buffer, NULL, wb_context, (max_pages + 1) / 2, wrote);
+	pgsweep_lru_clean(&rest, main_buffer, whole, wb_context, max_pages, wrote);
+	pgsweep_lru_clean(&probation, probation_buffer, NULL, wb_context, max_pages, wrote);
+
+	idle = pgsweep_lru_end(&probation);
+	return pgsweep_lru_end(&rest) && idle && recent_alloc == 0;
+}
+
+const PgSweepStrategyRoutine pgsweep_clock2q_strategy = {
+	.position = clock2q_position,
+	.get_victim = clock2q_get_victim,
+	.loaded = clock2q_loaded,
+	.lru_scan = clock2q_lru_scan,
+};
