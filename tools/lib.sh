@@ -18,8 +18,8 @@ die() {
 
 check_variant() {
 	case $1 in
-		release | cassert | stock | cassert-without-* | cassert-with-* | release-with-*) ;;
-		*) die "unknown variant \"$1\"" "the variants are release, cassert and stock; also cassert-without-PATCH, cassert-with-PATCH and release-with-PATCH" ;;
+		release | cassert | stock | trace | cassert-without-* | cassert-with-* | release-with-*) ;;
+		*) die "unknown variant \"$1\"" "the variants are release, cassert, stock and trace; also cassert-without-PATCH, cassert-with-PATCH and release-with-PATCH" ;;
 	esac
 }
 
