@@ -31,7 +31,7 @@ PACKAGE = "libcachesim==0.3.5"
 VENV = BUILD / "libcachesim"
 CFLAGS = ("-O2", "-Wall", "-Wextra", "-Wno-unused-parameter",
           "-Wno-sign-compare", "-fno-strict-aliasing", "-fwrapv",
-          "-D_GNU_SOURCE")
+          "-ffp-contract=off", "-D_GNU_SOURCE")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def compile_c(source, includes=(), libraries=()):
     """The program of a source file in this folder, compiled if it is not there
     yet; known by what it is made of."""
     flags = [*CFLAGS, *(f"-I{folder}" for folder in includes)]
-    inputs = [HERE / source, *sorted((ROOT / "extension" / "sweep").glob("*.h"))]
+    inputs = [HERE / source, *sorted(HERE.glob("*.h")),
+              *sorted((ROOT / "extension" / "sweep").glob("*.h"))]
     name = hashlib.sha256(b"\0".join(
         [*(path.read_bytes() for path in inputs), *map(str.encode, flags)]))
     program = WORK / f"{source.removesuffix('.c')}-{name.hexdigest()[:16]}"

@@ -28,6 +28,10 @@ class Bench(runner.Program):
             "--trace", nargs="+", metavar="PATH", type=Path,
             help="play these instead of recording: .pages, .u32 or"
             " .oracleGeneral files, or folders of a recording server")
+        parser.add_argument(
+            "--made", nargs="*", metavar="NAME", help="play made traces instead"
+            " of recording: those of made.c (default: all)")
+        add("--references", 8_000_000, 100_000, "of a made trace", least=100)
         parser.add_argument("--loads", nargs="+", choices=list(record.LOADS),
                             default=list(record.LOADS),
                             help="loads to record (default: all)")
@@ -83,10 +87,10 @@ class Bench(runner.Program):
         self.results = results.Results()
         for name, title, trace in self.traces(server):
             self.play(name, title, trace)
-            self.results.write(BENCH / "policies.json")
         for line in self.results.markdown():
             report.say(line)
-        for path in plot.write(BENCH / "policies", self.results.panels()):
+        for path in plot.write(BENCH / "policies",
+                               list(self.results.panels())):
             report.say(f"written: {report.shown(path)}")
         return 0
 
@@ -100,10 +104,26 @@ class Bench(runner.Program):
 
     def traces(self, server):
         """Yields (name, title, Trace)."""
-        if self.args.trace:
-            for path in self.args.trace:
-                yield path.stem, path.stem, formats.read(path)
-            return
+        for path in self.args.trace or ():
+            yield path.stem, path.stem, formats.read(path)
+        if self.args.made is not None:
+            yield from self.made_traces()
+        if self.args.trace is None and self.args.made is None:
+            yield from self.recorded_traces(server)
+
+    def made_traces(self):
+        program = play.compile_c("made.c", libraries=("-lm",))
+        titles = dict(line.split(maxsplit=1) for line
+                      in play.run([program]).splitlines())
+        path = play.WORK / "made.u32"
+        for name in self.args.made or titles:
+            play.run([program, name, self.args.seed - 1, self.args.references,
+                      path])
+            trace = formats.read(path)
+            path.unlink()
+            yield f"made-{name}", titles[name], trace
+
+    def recorded_traces(self, server):
         cluster.stop_all_at_exit()
         recorder = record.Recorder(server, self.args)
         recorder.prepare(self.args.loads)
@@ -138,4 +158,6 @@ class Bench(runner.Program):
                                      for n in buffers.values()])
                 self.results.add(name, policy, dict(zip(
                     buffers, (misses.counted for misses in found))))
+                # a long run that is cut has what it has done
+                self.results.write(BENCH / "policies.json")
                 report.progress(f"{name}: {policy}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.lib import plot
 from bench.lib.paths import BenchError
 from bench.policies import play, results
 from bench.policies import trace as formats
@@ -198,6 +199,12 @@ class Results(unittest.TestCase):
         self.assertIn("0 of 2 cells are above 1.02, the worst is 0.850;"
                       " 1 of 1 up to 20 % are at most 0.90.", text)
 
+    def test_picture(self):
+        folder = folder_of(self)
+        written = plot.write(folder / "p", list(self.made().panels()))
+        self.assertIn("load A", [path for path in written
+                                 if path.suffix == ".svg"][0].read_text())
+
     def test_published(self):
         """docs/results.md has the tables of the data file."""
         root = Path(__file__).parents[2]
@@ -355,6 +362,82 @@ class Player(unittest.TestCase):
                                self.program, good, 10**9, [("clock", 9, 1, 1)])
 
 
+class Made(unittest.TestCase):
+    def test_made(self):
+        """Each made trace is made, again the same, and otherwise with another
+        seed; its pages have no gaps."""
+        program = play.compile_c("made.c", libraries=("-lm",))
+        folder = folder_of(self)
+        names = [line.split()[0] for line in play.run([program]).splitlines()]
+        self.assertGreater(len(names), 15)
+        for name in names:
+            with self.subTest(name):
+                made = []
+                for number, seed in enumerate((0, 0, 1)):
+                    path = folder / f"{number}.u32"
+                    play.run([program, name, seed, 30_000, path])
+                    made.append(path.read_bytes())
+                self.assertEqual(made[0], made[1])
+                self.assertNotEqual(made[0], made[2])
+                trace = formats.read(path)
+                self.assertEqual(len(trace), 30_000)
+                self.assertEqual(trace.pages.tobytes(), made[2])
+                self.assertGreater(trace.count, 1000)
+        self.assertRaisesRegex(BenchError, "no load", play.run,
+                               [program, "none", 0, 1000, folder / "x.u32"])
+
+
+class Program(unittest.TestCase):
+    """bench/run policies itself"""
+
+    def setUp(self):
+        self.folder = folder_of(self)
+        self.trace = self.folder / "a.u32"
+        references(1).pages.tofile(self.trace)
+
+    def run_it(self, *options):
+        root = Path(__file__).parents[2]
+        done = subprocess.run(
+            [root / "bench/run", "policies", *map(str, options)],
+            env={**os.environ, "SWEEP_BENCH_DIR": str(self.folder)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertNotIn("Traceback", done.stdout)
+        return done.returncode, done.stdout
+
+    def test_plays(self):
+        prefix = Path(include()).parents[2]
+        status, said = self.run_it(
+            "--server", prefix, "--trace", self.trace, "--pools", 10, 50,
+            "--policies", "clock2q", "clock2q-8")
+        self.assertEqual(status, 0, said)
+        data = results.read(self.folder / "policies.json")
+        self.assertEqual(list(data.misses["a"]),
+                         ["clock", "clock2q", "clock2q-8"])
+        self.assertIn("| a | ", said)
+        self.assertTrue((self.folder / "policies.png").exists())
+
+    def test_converts(self):
+        target = self.folder / "b.oracleGeneral"
+        status, said = self.run_it("--convert", self.trace, target)
+        self.assertEqual(status, 0, said)
+        self.assertEqual(formats.read(target).pages.tolist(),
+                         references(1).pages.tolist())
+
+    def test_refused(self):
+        for words, *options in (
+                ("writes .pages and .oracleGeneral", "--convert", self.trace,
+                 self.folder / "b.txt"),
+                ("No such file", "--convert", self.folder / "none.u32",
+                 self.folder / "b.pages"),
+                ("less than 100", "--warm", 100),
+                ("is missing", "--server", "/nowhere", "--policies", "clock"),
+                ("invalid choice: 'CLOCK-Pro'", "--policies", "CLOCK-Pro")):
+            with self.subTest(words):
+                status, said = self.run_it(*options)
+                self.assertNotEqual(status, 0)
+                self.assertIn(words, said)
+
+
 class Others(unittest.TestCase):
     """libcachesim is the oracle for the player, and the reverse."""
 
@@ -377,16 +460,17 @@ class Others(unittest.TestCase):
                              for suffix in (".pages", ".oracleGeneral"))
             formats.write_pages(trace, pages)
             formats.write_oracle(trace, oracle)
-            for spec, name, settings in ours:
-                found = play.play_ours(self.program, pages, warm,
-                                       [(spec, n, 1, 1) for n in pools])
-                wanted = play.play_others(self.python, oracle, warm, len(trace),
-                                          [(name, n, settings) for n in pools])
-                self.assertEqual([(each.warm, each.counted) for each in found],
-                                 [(each.warm, each.counted) for each in wanted],
-                                 spec)
+            found = play.play_ours(self.program, pages, warm, [
+                (spec, n, 1, 1) for spec, _, _ in ours for n in pools])
+            wanted = [(name, n, settings) for _, name, settings in ours
+                      for n in pools]
             # all others at least run, and none is better than the optimum
-            counted = {name: play.play_others(
-                self.python, oracle, warm, len(trace),
-                [(name, 300, {})])[0].counted for name in play.OTHERS.values()}
+            others = [(name, 300, {}) for name in play.OTHERS.values()]
+            said = play.play_others(self.python, oracle, warm, len(trace),
+                                    wanted + others)
+            self.assertEqual([(each.warm, each.counted) for each in found],
+                             [(each.warm, each.counted)
+                              for each in said[:len(found)]])
+            counted = {name: each.counted for (name, _, _), each
+                       in zip(others, said[len(found):], strict=True)}
             self.assertEqual(min(counted, key=counted.get), "Belady")
