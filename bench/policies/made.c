@@ -6,12 +6,12 @@
  *
  * Usage: made NAME SEED REFERENCES FILE
  *
- * Writes page numbers of 32 bits (.u32), numbered by their first reference.  The
- * same arguments give the same file on any machine with the same pow() and log().
- * Without arguments it lists the names.
+ * Writes page numbers of 32 bits (.u32), numbered by their first reference.
+ * The same arguments give the same file on any machine with the same pow() and
+ * log().  Without arguments it lists the names.
  *
- * Most loads are those of several processes: whole operations, of which now and
- * then one gets a turn of up to six pages.
+ * Most loads are those of several processes: whole operations, of which now
+ * and then one gets a turn of up to six pages.
  *
  *-------------------------------------------------------------------------
  */

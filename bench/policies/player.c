@@ -219,7 +219,8 @@ tick(Pool *pool, uint32 backend)
 }
 
 /*
- * A victim by the clock: the first unused buffer, one count less of each other.
+ * A victim by the clock: the first unused buffer.  Each other one that it looks
+ * at has a count less.
  */
 static inline uint32
 sweep(Pool *pool, uint32 backend, bool leased, uint32 *hand, uint64 *looks)
