@@ -1,7 +1,9 @@
 """The recording server: each look-up is recorded, once, and says what it was. A
 sample has all references of a page, or none. Needs "tools/server trace"."""
 
+import os
 import shutil
+import signal
 import tempfile
 import unittest
 from collections import Counter
@@ -172,6 +174,7 @@ class Recording(unittest.TestCase):
             self.cluster.start()
         session = self.cluster.session()
         session.rows("SELECT count(*) FROM large")
+        os.kill(int(session.value("SELECT pg_backend_pid()")), signal.SIGKILL)
         self.cluster.stop("immediate")
         self.assertRaisesRegex(BenchError, "is not whole", formats.read_folder,
                                folder)
