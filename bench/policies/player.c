@@ -43,10 +43,6 @@
 #define CORE_MAX_USAGE	5
 #define CORE_FIRST		1
 
-/* Leases of all backends for probation's slots: a half of the window, where
- * clock2q.h asks for less than all of it */
-#define SLOTS_PART		2
-
 /* Laps after which a hand cannot find a victim: each count is taken by then */
 #define MAX_LAPS		16
 
@@ -163,7 +159,6 @@ static void
 make_pool(Pool *pool, const Trace *trace, const Play *play)
 {
 	uint32		n = play->buffers;
-	uint32		window;
 
 	memset(pool, 0, sizeof(Pool));
 	pool->buffers = n;
@@ -177,9 +172,7 @@ make_pool(Pool *pool, const Trace *trace, const Play *play)
 	pgsweep_c2q_init(&pool->c2q, n, allocate(n, sizeof(pg_atomic_uint32)),
 					 allocate(n, sizeof(bool)),
 					 allocate(pgsweep_c2q_num_sets(n), sizeof(PgSweepC2qSet)));
-	window = pool->c2q.window;
-	pool->slot_batch = play->backends == 1 ? pool->c2q.batch :
-		Max(Min(pool->c2q.batch, window / (SLOTS_PART * play->backends)), 1);
+	pool->slot_batch = pgsweep_c2q_batch(&pool->c2q, play->backends);
 }
 
 static void
@@ -283,6 +276,10 @@ judge(Pool *pool, PgSweepC2qLease *slots)
 	return PGSWEEP_C2Q_NONE;
 }
 
+/*
+ * In the order of extension/sweep/strategy_clock2q.c: a victim, its ghost, a
+ * window, the page.
+ */
 static void
 miss_clock2q(Pool *pool, uint32 backend, uint32 page, uint64 seed, uint64 *looks)
 {
@@ -293,11 +290,9 @@ miss_clock2q(Pool *pool, uint32 backend, uint32 page, uint64 seed, uint64 *looks
 	uint32		buffer;
 
 	if (slots->fill_left == 0)
-		pgsweep_c2q_lease_take(c2q, slots, pool->slot_batch);
-	ended = pgsweep_c2q_end_window(c2q, slots);
-	if (ended != PGSWEEP_C2Q_NONE)
-		pool->usage[ended] = 0;
-
+		pgsweep_c2q_take_slots(c2q, slots,
+							   Max(Min(slots->size * 2, pool->slot_batch), 1));
+	pgsweep_c2q_miss(c2q, slots, 0);
 	buffer = judge(pool, slots);
 	if (buffer == PGSWEEP_C2Q_NONE)
 	{
@@ -306,6 +301,9 @@ miss_clock2q(Pool *pool, uint32 backend, uint32 page, uint64 seed, uint64 *looks
 	}
 	if (pool->page[buffer] != NONE)
 		pgsweep_c2q_left(c2q, hash_of(pool->page[buffer], seed), side);
+	ended = pgsweep_c2q_end_window(c2q, slots);
+	if (ended != PGSWEEP_C2Q_NONE)
+		pool->usage[ended] = 0;
 
 	load(pool, buffer, page, CORE_FIRST);
 	side = pgsweep_c2q_loaded(c2q, slots, buffer, hash_of(page, seed));
