@@ -229,9 +229,11 @@ read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
 		pgsweep_add_counters(sum, &slot->counters[s], 1);
 
 	/* count what its owner will drop at the next use as dropped */
-	*lease_active = slot->lease.active;
-	*lease_left = *lease_active == pgsweep_read_u64(&PgSweepPool->active) ?
+	*lease_left = slot->lease.active == pgsweep_read_u64(&PgSweepPool->active) ?
 		Min(slot->lease.left, batch) : 0;
+
+	/* under "clock2q", a process may have had a lease of slots only */
+	*lease_active = Max(slot->lease.active, slot->c2q.active);
 	LWLockRelease(PgSweep->lock);
 
 	return same && *owner == backend->pid;
