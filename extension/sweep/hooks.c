@@ -80,14 +80,14 @@ attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
  * of a ring, or core chose, or it is exiting.
  */
 static void
-pgsweep_loaded(BufferDesc *buf, uint32 hash, BufferAccessStrategy ring)
+pgsweep_loaded(BufferDesc *buf, BufferAccessStrategy ring)
 {
 	PgSweepSlot *slot = pgsweep_my_slot;
 	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
 	const PgSweepStrategyRoutine *strategy = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
 
 	if (slot != NULL && strategy->loaded != NULL)
-		strategy->loaded(slot, buf, hash, ring, active);
+		strategy->loaded(slot, buf, BufTableHashCode(&buf->tag), ring, active);
 }
 
 /*

@@ -1,6 +1,6 @@
 # Core tells a replacement routine of each page that comes into the pool, once, and of
-# no other; with the hash of its tag, the buffer pinned, and no lock that a rule could
-# meet.  The library test_loads, preloaded instead of pg_sweep, writes the calls down.
+# no other; with the buffer pinned, the page in the mapping table, and no lock that a rule
+# could meet.  The library test_loads, preloaded instead of pg_sweep, writes the calls down.
 
 use strict;
 use warnings FATAL => 'all';
@@ -11,7 +11,7 @@ use SweepTest;
 use Test::More;
 
 my $node = sweep_node('main', conf => qq{
-shared_preload_libraries = 'test_loads'
+shared_preload_libraries = 'test_loads, pg_prewarm'
 shared_buffers = 16MB
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
@@ -23,9 +23,11 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(q{
 CREATE EXTENSION pg_buffercache;
+CREATE EXTENSION pg_prewarm;
 CREATE FUNCTION test_loads_begin(victims bool, loads bool) RETURNS void AS '$libdir/test_loads' LANGUAGE C;
-CREATE FUNCTION test_loads_seen(OUT relfilenode oid, OUT fork int4, OUT block int8, OUT ring bool, OUT process text, OUT fault text)
+CREATE FUNCTION test_loads_seen(OUT relfilenode oid, OUT fork int4, OUT block int8, OUT ring bool, OUT io bool, OUT process text, OUT fault text)
 RETURNS SETOF record AS '$libdir/test_loads' LANGUAGE C;
+CREATE FUNCTION test_loads_read(rel regclass, zero bool) RETURNS void AS '$libdir/test_loads' LANGUAGE C;
 CREATE FUNCTION test_loads_freed() RETURNS int8 AS '$libdir/test_loads' LANGUAGE C;
 CREATE FUNCTION test_loads_stop(pid int4) RETURNS void AS '$libdir/test_loads' LANGUAGE C;
 CREATE FUNCTION test_loads_stopped() RETURNS bool AS '$libdir/test_loads' LANGUAGE C;
@@ -58,11 +60,20 @@ sub evict_all
 	sql('CHECKPOINT; SELECT count(pg_buffercache_evict(bufferid)) FROM pg_buffercache');
 }
 
+# only: of which loads; the contents may be valid if processes load at the same time
 sub no_fault
 {
-	my ($title) = @_;
-	is(sql('SELECT DISTINCT fault FROM test_loads_seen() WHERE fault IS NOT NULL'),
+	my ($title, $only) = @_;
+	my $where = defined $only ? "AND $only" : '';
+	is(sql("SELECT DISTINCT fault FROM test_loads_seen() WHERE fault IS NOT NULL $where"),
 		'', "$title: each call is as sweep_hooks.h says");
+}
+
+# Had the page's I/O been started?
+sub io
+{
+	my ($table) = @_;
+	return sql("SELECT DISTINCT io FROM test_loads_seen() WHERE relfilenode = pg_relation_filenode('$table')");
 }
 
 # ---- reads ----
@@ -72,6 +83,7 @@ evict_all();
 begin('false', 'true');
 sql('SELECT count(*) FROM small');
 is(seen('small'), $all->($blocks{small}, 0), 'a scan that misses: each block once, without a ring');
+is(io('small'), 'f', 'and before it is read');
 no_fault('a scan that misses');
 
 begin('false', 'true');
@@ -109,6 +121,7 @@ sql('INSERT INTO new SELECT * FROM small');
 my $new = sql(q{SELECT pg_relation_size('new') / 8192});
 cmp_ok($new, '>', 50, "an extension by $new blocks");
 is(seen('new'), $all->($new, 0), 'an extension: each block once');
+is(io('new'), 't', 'an extension: after its I/O has been started, so that no reader can come first');
 no_fault('an extension');
 
 begin('false', 'true');
@@ -120,6 +133,24 @@ begin('false', 'true');
 is( sql(q{CREATE TEMP TABLE temporary AS SELECT * FROM small;
 SELECT count(*) FROM test_loads_seen() WHERE relfilenode = pg_relation_filenode('temporary')}),
 	0, 'a temporary table: none');
+
+# ---- pages that fail, and that are there already ----
+
+sql('CREATE TABLE beyond (LIKE small); INSERT INTO beyond SELECT * FROM small LIMIT 1');
+begin('false', 'true');
+foreach my $times (1, 2)
+{
+	my (undef, undef, $stderr) = $node->psql('postgres', q{SELECT test_loads_read('beyond', false)});
+	like($stderr, qr/could not read blocks 1\.\.1 in file/, "a read that fails, $times");
+}
+is(seen('beyond'), '1|1|1|1|0', 'the page is told once, since it stays in the pool');
+sql(q{SELECT test_loads_read('beyond', true)});
+begin('false', 'true');
+sql('INSERT INTO beyond SELECT * FROM small LIMIT 20');
+my $last = sql(q{SELECT pg_relation_size('beyond') / 8192 - 1});
+cmp_ok($last, '>=', 2, "an extension that finds a page of its own in the pool, and adds up to $last");
+is(seen('beyond'), join('|', $last - 1, $last - 1, 2, $last, 0), 'that page is not told');
+is(sql('SELECT test_loads_freed()'), 1, 'its victim has become free');
 
 # ---- two processes load the same page ----
 
@@ -145,15 +176,29 @@ is(seen('small'), '1|1|7|7|0', 'which is no load');
 no_fault('two processes');
 $_->quit foreach $late, $early;
 
-# ---- recovery ----
+# ---- recovery and autoprewarm ----
 
-sql(q{CHECKPOINT; UPDATE small SET i = i + 1});
+sql(q{SELECT count(*) FROM new; SELECT autoprewarm_dump_now(); CHECKPOINT; UPDATE small SET i = i + 1});
+my $warm = sql(q{SELECT pg_relation_size('new') / 8192});
 $node->stop('immediate');
 $node->start;
 cmp_ok(sql(q{SELECT count(*) FROM test_loads_seen()
  WHERE process = 'startup' AND relfilenode = pg_relation_filenode('small')}),
 	'>=', $blocks{small}, 'recovery: its loads are told');
-no_fault('recovery');
+no_fault('recovery', q{process = 'startup'});
+ok( $node->poll_query_until(
+		'postgres', qq{
+SELECT count(*) = $warm FROM test_loads_seen()
+ WHERE process = 'background worker' AND relfilenode = pg_relation_filenode('new') AND fork = 0}),
+	'autoprewarm: each block is told');
+
+# ---- no routine ----
+
+$node->append_conf('postgresql.conf', q{shared_preload_libraries = ''});
+$node->restart;
+begin('true', 'true');
+evict_all();
+is(sql('SELECT count(*) FROM small'), 800, 'victims and loads are wanted, but no routine is installed: nothing is called');
 $node->stop;
 
 done_testing();

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -20,6 +21,7 @@
 #include "storage/shmem.h"
 #include "storage/sweep_hooks.h"
 #include "utils/builtins.h"
+#include "utils/rel.h"
 
 PG_MODULE_MAGIC_EXT(
 					.name = "test_loads",
@@ -33,6 +35,7 @@ typedef struct Load
 {
 	BufferTag	tag;
 	bool		ring;			/* there was an access strategy */
+	bool		io;				/* I/O had been started */
 	BackendType backend_type;
 	const char *wrong;			/* what is not as promised, or NULL */
 } Load;
@@ -64,16 +67,25 @@ get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 }
 
 /*
- * Locks what must not be held by then: if it is, this does not return.
+ * Locks what must not be held by then: if the header is, this does not return.
  */
 static const char *
-what_is_wrong(BufferDesc *buf, uint32 hash)
+what_is_wrong(BufferDesc *buf)
 {
+	uint32		hash = BufTableHashCode(&buf->tag);
+	LWLock	   *partition = BufMappingPartitionLock(hash);
 	uint32		state;
+	int			found;
 
 	for (int i = 0; i < NUM_BUFFER_PARTITIONS; i++)
 		if (LWLockHeldByMe(BufMappingPartitionLockByIndex(i)))
 			return "a lock of the mapping table is held";
+
+	LWLockAcquire(partition, LW_SHARED);
+	found = BufTableLookup(&buf->tag, hash);
+	LWLockRelease(partition);
+	if (found != buf->buf_id)
+		return "other processes do not find the page here";
 
 	state = LockBufHdr(buf);
 	UnlockBufHdr(buf, state);
@@ -83,14 +95,14 @@ what_is_wrong(BufferDesc *buf, uint32 hash)
 		return "the buffer is not pinned";
 	if (BUF_STATE_GET_USAGECOUNT(state) == 0)
 		return "the usage count is zero";
-	if (hash != BufTableHashCode(&buf->tag))
-		return "the hash is not the tag's";
+	if (state & BM_VALID)
+		return "the contents are valid already";
 	CheckBufferIsPinnedOnce(BufferDescriptorGetBuffer(buf));
 	return NULL;
 }
 
 static void
-loaded(BufferDesc *buf, uint32 hash, BufferAccessStrategy strategy)
+loaded(BufferDesc *buf, BufferAccessStrategy strategy)
 {
 	uint32		i = pg_atomic_fetch_add_u32(&shared->loads, 1);
 
@@ -98,8 +110,9 @@ loaded(BufferDesc *buf, uint32 hash, BufferAccessStrategy strategy)
 		return;
 	shared->load[i].tag = buf->tag;
 	shared->load[i].ring = strategy != NULL;
+	shared->load[i].io = (pg_atomic_read_u32(&buf->state) & BM_IO_IN_PROGRESS) != 0;
 	shared->load[i].backend_type = MyBackendType;
-	shared->load[i].wrong = what_is_wrong(buf, hash);
+	shared->load[i].wrong = what_is_wrong(buf);
 }
 
 static bool
@@ -170,6 +183,7 @@ _PG_init(void)
 }
 
 PG_FUNCTION_INFO_V1(test_loads_begin);
+PG_FUNCTION_INFO_V1(test_loads_read);
 PG_FUNCTION_INFO_V1(test_loads_seen);
 PG_FUNCTION_INFO_V1(test_loads_freed);
 PG_FUNCTION_INFO_V1(test_loads_stop);
@@ -180,12 +194,34 @@ Datum
 test_loads_begin(PG_FUNCTION_ARGS)
 {
 	ActivateBufferReplacement(PG_GETARG_BOOL(0), PG_GETARG_BOOL(1));
+	if (shared == NULL)
+		PG_RETURN_VOID();		/* not preloaded: no routine is installed */
 	pg_atomic_write_u32(&shared->loads, 0);
 	pg_atomic_write_u32(&shared->freed, 0);
 	PG_RETURN_VOID();
 }
 
-/* One row per load: relation's file, fork, block, ring?, kind of process, fault */
+/* Read the block after the last one of a table's main fork, or make it zeroes */
+Datum
+test_loads_read(PG_FUNCTION_ARGS)
+{
+	Relation	rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	bool		zero = PG_GETARG_BOOL(1);
+	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM,
+											RelationGetNumberOfBlocks(rel),
+											zero ? RBM_ZERO_AND_LOCK : RBM_NORMAL, NULL);
+
+	if (zero)
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	ReleaseBuffer(buffer);
+	relation_close(rel, AccessShareLock);
+	PG_RETURN_VOID();
+}
+
+/*
+ * One row per load: relation's file, fork, block, ring?, I/O started?, kind of
+ * process, fault
+ */
 Datum
 test_loads_seen(PG_FUNCTION_ARGS)
 {
@@ -198,16 +234,17 @@ test_loads_seen(PG_FUNCTION_ARGS)
 	for (uint32 i = 0; i < n; i++)
 	{
 		const Load *load = &shared->load[i];
-		Datum		values[6];
-		bool		nulls[6] = {0};
+		Datum		values[7];
+		bool		nulls[7] = {0};
 
 		values[0] = ObjectIdGetDatum(load->tag.relNumber);
 		values[1] = Int32GetDatum(load->tag.forkNum);
 		values[2] = Int64GetDatum(load->tag.blockNum);
 		values[3] = BoolGetDatum(load->ring);
-		values[4] = CStringGetTextDatum(GetBackendTypeDesc(load->backend_type));
-		nulls[5] = load->wrong == NULL;
-		values[5] = nulls[5] ? (Datum) 0 : CStringGetTextDatum(load->wrong);
+		values[4] = BoolGetDatum(load->io);
+		values[5] = CStringGetTextDatum(GetBackendTypeDesc(load->backend_type));
+		nulls[6] = load->wrong == NULL;
+		values[6] = nulls[6] ? (Datum) 0 : CStringGetTextDatum(load->wrong);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
