@@ -17,6 +17,10 @@ REGRESS := $(sort $(basename $(notdir $(wildcard $(module_dir)sql/*.sql))))
 
 PG_CPPFLAGS += -I$(module_dir)../../lib
 
+# Headers of patches that the server may lack: tools/build-extension has the
+# extension write them here, above the folder that a module is built in.
+PG_CPPFLAGS += -I../../include
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 

@@ -79,7 +79,8 @@ sub check_interrupted
 		isnt($code{$name}, 0, "$title: $name was interrupted");
 		is_deeply(
 			[
-				grep { !/^progress:|^pgbench \(|^\s*$/ && $_ !~ $disconnected }
+				# a report may come between the two halves of an error's line
+				grep { !/^(?:pgbench: error: )?progress:|^pgbench \(|^\s*$/ && $_ !~ $disconnected }
 				  split /\n/,
 				background_stderr($handle)
 			],
