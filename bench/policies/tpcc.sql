@@ -125,5 +125,5 @@ BEGIN
 	PERFORM count(DISTINCT stock.i) FROM order_line
 	  JOIN stock ON stock.w = warehouse AND stock.i = order_line.i
 	  WHERE order_line.w = warehouse AND d = my_d AND o >= newest - 20
-	    AND quantity < 20;
+	    AND stock.quantity < 20;
 END $$;
