@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.lib import plot
-from bench.lib.paths import BenchError
+from bench.lib.paths import BUILD, BenchError
 from bench.policies import play, results
 from bench.policies import trace as formats
 
@@ -360,6 +360,20 @@ class Player(unittest.TestCase):
                                        self.program, good, 0, [given])
         self.assertRaisesRegex(BenchError, "a number of 0 to", play.play_ours,
                                self.program, good, 10**9, [("clock", 9, 1, 1)])
+
+
+class Patch(unittest.TestCase):
+    def test_fits(self):
+        """trace.patch fits the series as it is, without fuzz."""
+        source = BUILD / "18" / "src-patched"
+        if not source.exists():
+            self.skipTest("there is no patched source: run tools/server")
+        done = subprocess.run(
+            ["patch", "-d", source, "-p1", "-F0", "-f", "--dry-run", "-i",
+             play.HERE / "trace.patch"], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("fuzz", done.stdout)
 
 
 class Made(unittest.TestCase):
