@@ -135,6 +135,7 @@ pgsweep_feature_works(const PgSweepFeature *feature)
  */
 #define PGSWEEP_FEATURES(FEATURE) \
 	FEATURE(sweep) \
+	FEATURE(advice) \
 	FEATURE(numa) \
 	FEATURE(numa_hits) \
 	FEATURE(lwlock) \

@@ -59,6 +59,8 @@ CREATE FUNCTION pg_sweep_get_status(
     OUT passes int8,
     OUT partitions int4,
     OUT partitions_configured int4,
+    OUT size_advice bool,
+    OUT size_advice_since timestamptz,
     OUT nodes int4,
     OUT nodes_note text,
     OUT numa_placement text,
@@ -97,6 +99,8 @@ COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active 
 COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes over the pool since the server started';
 COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategy partitioned; see pg_sweep_partitions';
 COMMENT ON COLUMN pg_sweep_status.partitions_configured IS 'pg_sweep.partitions; 0 = automatic';
+COMMENT ON COLUMN pg_sweep_status.size_advice IS 'pg_sweep.size_advice as last applied';
+COMMENT ON COLUMN pg_sweep_status.size_advice_since IS 'start of counting in pg_sweep_size_advice: when the first page left after it was turned on, or stats_reset if that is later; NULL if none has left';
 COMMENT ON COLUMN pg_sweep_status.nodes IS 'NUMA nodes with memory that this server uses';
 COMMENT ON COLUMN pg_sweep_status.nodes_note IS 'why the machine may have more nodes than that';
 COMMENT ON COLUMN pg_sweep_status.numa_placement IS 'placement in force: off, interleave or partition';
@@ -321,6 +325,32 @@ COMMENT ON VIEW pg_sweep_flows IS 'strategy partitioned: which partition has ser
 COMMENT ON COLUMN pg_sweep_flows.allocations IS 'allocations by processes with home from_partition, served by to_partition';
 COMMENT ON COLUMN pg_sweep_flows.distance IS 'distance of the two nodes as the kernel has it; 10 is the same node';
 
+CREATE FUNCTION pg_sweep_get_size_advice(
+    OUT size float8,
+    OUT buffers int8,
+    OUT bytes int8,
+    OUT reads_per_second float8,
+    OUT ratio float8,
+    OUT ratio_low float8,
+    OUT ratio_high float8,
+    OUT note text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_sweep_get_size_advice'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW pg_sweep_size_advice AS
+    SELECT * FROM pg_sweep_get_size_advice();
+
+COMMENT ON VIEW pg_sweep_size_advice IS 'one row per size of the pool: the reads that pg_sweep expects there, from a sample of the pages that have left the pool since size_advice_since';
+COMMENT ON COLUMN pg_sweep_size_advice.size IS 'size of the pool as a multiple of shared_buffers';
+COMMENT ON COLUMN pg_sweep_size_advice.buffers IS 'the same in buffers';
+COMMENT ON COLUMN pg_sweep_size_advice.bytes IS 'the same in bytes';
+COMMENT ON COLUMN pg_sweep_size_advice.reads_per_second IS 'blocks read a second, expected; at size 1 as seen; without reads through rings; NULL if unknown';
+COMMENT ON COLUMN pg_sweep_size_advice.ratio IS 'to the reads at size 1';
+COMMENT ON COLUMN pg_sweep_size_advice.ratio_low IS 'the ratio, less what the sample may be off in 95 of 100 cases, and what the rule was off in nine of ten loads; NULL if the ratio is a bound';
+COMMENT ON COLUMN pg_sweep_size_advice.ratio_high IS 'the same, upwards';
+COMMENT ON COLUMN pg_sweep_size_advice.note IS 'why a value is unknown, or only a bound';
+
 CREATE FUNCTION pg_sweep_get_lwlock_waits(
     OUT tranche text,
     OUT mode text,
@@ -491,7 +521,8 @@ COMMENT ON COLUMN pg_sweep_numa_residence.note IS 'why the kernel does not tell'
 REVOKE ALL ON FUNCTION
     pg_sweep_get_status(), pg_sweep_get_strategies(),
     pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
-    pg_sweep_get_flows(), pg_sweep_get_clock2q(), pg_sweep_get_numa_hits(),
+    pg_sweep_get_flows(), pg_sweep_get_clock2q(), pg_sweep_get_size_advice(),
+    pg_sweep_get_numa_hits(),
     pg_sweep_get_numa_residence(),
     pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
     pg_sweep_get_pins(), pg_sweep_get_ring()
@@ -500,6 +531,7 @@ REVOKE ALL ON FUNCTION
 REVOKE ALL ON
     pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
     pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_clock2q,
+    pg_sweep_size_advice,
     pg_sweep_numa_hits,
     pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
     pg_sweep_pins, pg_sweep_ring
@@ -508,7 +540,8 @@ REVOKE ALL ON
 GRANT EXECUTE ON FUNCTION
     pg_sweep_get_status(), pg_sweep_get_strategies(),
     pg_sweep_get_backends(), pg_sweep_get_partitions(), pg_sweep_get_nodes(),
-    pg_sweep_get_flows(), pg_sweep_get_clock2q(), pg_sweep_get_numa_hits(),
+    pg_sweep_get_flows(), pg_sweep_get_clock2q(), pg_sweep_get_size_advice(),
+    pg_sweep_get_numa_hits(),
     pg_sweep_get_numa_residence(),
     pg_sweep_get_lwlock_waits(), pg_sweep_get_lwlock_policies(),
     pg_sweep_get_pins(), pg_sweep_get_ring()
@@ -517,6 +550,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT SELECT ON
     pg_sweep_status, pg_sweep_strategies, pg_sweep_backends,
     pg_sweep_partitions, pg_sweep_nodes, pg_sweep_flows, pg_sweep_clock2q,
+    pg_sweep_size_advice,
     pg_sweep_numa_hits,
     pg_sweep_numa_residence, pg_sweep_lwlock_waits, pg_sweep_lwlock_policies,
     pg_sweep_pins, pg_sweep_ring

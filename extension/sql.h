@@ -18,8 +18,8 @@
  */
 typedef struct PgSweepRow
 {
-	Datum		values[32];
-	bool		nulls[32];
+	Datum		values[48];
+	bool		nulls[48];
 	int			n;
 } PgSweepRow;
 

@@ -95,6 +95,7 @@ SELECT count(*) >= 0 AS answered FROM pg_sweep_backends;
 SELECT count(*) > 0 AS some FROM pg_sweep_partitions;
 SELECT count(*) > 0 AS some FROM pg_sweep_nodes;
 SELECT count(*) >= 0 AS answered FROM pg_sweep_flows;
+SELECT count(*) AS sizes FROM pg_sweep_size_advice;
 SELECT count(*) >= 0 AS answered FROM pg_sweep_numa_residence;
 SELECT count(*) >= 0 AS answered FROM pg_sweep_numa_hits;
 SELECT pg_sweep_set_strategy('batched');

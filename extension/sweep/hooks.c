@@ -31,12 +31,14 @@ active_strategy(void)
 }
 
 /*
- * Let core call what this strategy has.
+ * Let core call what this strategy has, and tell loads to advice.c if it wants to
+ * know.
  */
 void
 pgsweep_activate(PgSweepStrategyId id)
 {
-	ActivateBufferReplacement(id != PGSWEEP_STOCK, pgsweep_strategies[id]->loaded != NULL);
+	ActivateBufferReplacement(id != PGSWEEP_STOCK,
+							  pgsweep_strategies[id]->loaded != NULL || PgSweepPool->advise);
 }
 
 /*
@@ -74,7 +76,8 @@ attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 }
 
 /*
- * Core calls this while the active strategy has a routine for loads.  A switch
+ * Core calls this while the active strategy has a routine for loads, or a larger
+ * pool is thought about, which needs no slot.  A switch
  * may come between, also between a victim and its load.  A process that has no
  * slot has not chosen a victim by any strategy yet: it has only reused buffers
  * of a ring, or core chose, or it is exiting.
@@ -86,6 +89,8 @@ pgsweep_loaded(BufferDesc *buf, BufferAccessStrategy ring)
 	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
 	const PgSweepStrategyRoutine *strategy = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
 
+	if (PgSweepPool->advise)
+		pgsweep_advice_tell(buf, hash, ring != NULL);
 	if (slot != NULL && strategy->loaded != NULL)
 		strategy->loaded(slot, buf, BufTableHashCode(&buf->tag), ring, active);
 }

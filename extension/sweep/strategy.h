@@ -81,6 +81,9 @@ extern const BufferReplacementRoutine pgsweep_replacement_routine;
 extern void pgsweep_activate(PgSweepStrategyId id);
 extern void pgsweep_core_counts(uint32 *passes, int *hand, uint64 *allocations);
 
+/* advice.c */
+extern void pgsweep_advice_tell(BufferDesc *buf, uint32 hash, bool ring);
+
 /* find_free.c */
 extern bool pgsweep_find_free_buffer(void);
 

@@ -29,6 +29,7 @@
  * laps.[ch]			which partitions are ahead of others
  * clean_ahead.c	the background writer's scan ahead of one hand
  * find_free.c		is there a buffer without a page?
+ * advice.[ch]		what a larger pool would read
  * counts.[ch]		adding up what the slots have counted
  * gucs.c, views.c, views_partitions.c, views_clock2q.c
  *
@@ -221,7 +222,10 @@ typedef struct PgSweepPoolShared
 								 * PgSweep->lock */
 	pg_atomic_uint32 batch;		/* size of a lease; written under mutex */
 	pg_atomic_uint32 c2q_batch; /* the same for slots of "clock2q" */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 2 * sizeof(pg_atomic_uint32)];
+	bool		advise;			/* pg_sweep.size_advice as last applied: does
+								 * advice.c want to know of loads?  Written
+								 * under PgSweep->lock */
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 3 * sizeof(pg_atomic_uint32)];
 
 	/* Constant after start */
 	uint32		ncpus;

@@ -30,7 +30,7 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_j
 		'',
 		"$title: and nothing else");
 	for my $view (
-		qw(pg_sweep_strategies pg_sweep_backends pg_sweep_lwlock_waits pg_sweep_lwlock_policies pg_sweep_pins pg_sweep_ring)
+		qw(pg_sweep_strategies pg_sweep_backends pg_sweep_lwlock_waits pg_sweep_lwlock_policies pg_sweep_pins pg_sweep_ring pg_sweep_size_advice)
 	  )
 	{
 		is($node->safe_psql('postgres', "SELECT count(*) FROM $view"), 0, "$title: $view is empty");

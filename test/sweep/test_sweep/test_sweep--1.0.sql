@@ -111,6 +111,20 @@ AS '$libdir/test_sweep_clock2q' LANGUAGE C VOLATILE STRICT;
 CREATE FUNCTION test_sweep_clock2q_codes()
 RETURNS SETOF text AS '$libdir/test_sweep_clock2q' LANGUAGE C IMMUTABLE STRICT;
 
+-- What learns how much less a larger pool would read.  As above
+-- (test_sweep_advice.c).
+CREATE FUNCTION test_sweep_advice(seed int8, number int4,
+		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
+		OUT uniform int8, OUT skewed int8, OUT loops int8, OUT strangers int8,
+		OUT sampled int8, OUT "all" int8, OUT new_pages int8,
+		OUT short_time int8, OUT first_ghosts int8, OUT later int8,
+		OUT judged int8, OUT nothing_known int8)
+AS '$libdir/test_sweep_advice' LANGUAGE C VOLATILE STRICT;
+
+-- What can be tested: the first is pg_sweep's own code, the others are broken.
+CREATE FUNCTION test_sweep_advice_codes()
+RETURNS SETOF text AS '$libdir/test_sweep_advice' LANGUAGE C IMMUTABLE STRICT;
+
 -- Sets the complete passes of core's own hand; returns what they were. size is that
 -- of core's struct, as pg_shmem_allocations has it.
 CREATE FUNCTION test_sweep_set_core_passes(size int8, passes int8)
