@@ -76,11 +76,11 @@ attach_and_get_victim(BufferAccessStrategy strategy, uint32 *buf_state)
 }
 
 /*
- * Core calls this while the active strategy has a routine for loads, or a larger
- * pool is thought about, which needs no slot.  A switch
- * may come between, also between a victim and its load.  A process that has no
- * slot has not chosen a victim by any strategy yet: it has only reused buffers
- * of a ring, or core chose, or it is exiting.
+ * Core calls this while the active strategy has a routine for loads, or there is
+ * advice on the size of the pool, which needs no slot.  A switch may come
+ * between, also between a victim and its load.  A process that has no slot has
+ * not chosen a victim by any strategy yet: it has only reused buffers of a ring,
+ * or core chose, or it is exiting.  The pin keeps the tag.
  */
 static void
 pgsweep_loaded(BufferDesc *buf, BufferAccessStrategy ring)
@@ -88,11 +88,12 @@ pgsweep_loaded(BufferDesc *buf, BufferAccessStrategy ring)
 	PgSweepSlot *slot = pgsweep_my_slot;
 	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
 	const PgSweepStrategyRoutine *strategy = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
+	uint32		hash = BufTableHashCode(&buf->tag);
 
 	if (PgSweepPool->advise)
 		pgsweep_advice_tell(buf, hash, ring != NULL);
 	if (slot != NULL && strategy->loaded != NULL)
-		strategy->loaded(slot, buf, BufTableHashCode(&buf->tag), ring, active);
+		strategy->loaded(slot, buf, hash, ring, active);
 }
 
 /*
