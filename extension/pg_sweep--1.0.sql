@@ -253,7 +253,7 @@ COMMENT ON COLUMN pg_sweep_clock2q.most_length IS 'largest length';
 COMMENT ON COLUMN pg_sweep_clock2q.slots IS 'how many slots the judging hand is behind; differs from length while that changes, and by leases';
 COMMENT ON COLUMN pg_sweep_clock2q.window_length IS 'slots that are filled until the window of a page ends';
 COMMENT ON COLUMN pg_sweep_clock2q.ghosts IS 'pages that left which are remembered, of each side';
-COMMENT ON COLUMN pg_sweep_clock2q.first_lap IS 'there may be free buffers: judged ones stay until the main part''s hand has passed over the pool';
+COMMENT ON COLUMN pg_sweep_clock2q.first_lap IS 'many buffers are free: judged ones stay until these are used, or a lap of the hand has found few';
 COMMENT ON COLUMN pg_sweep_clock2q.entered IS 'pages that were put on probation when they were loaded';
 COMMENT ON COLUMN pg_sweep_clock2q.windows IS 'windows that have ended';
 COMMENT ON COLUMN pg_sweep_clock2q.judged IS 'buffers whose probation has ended';

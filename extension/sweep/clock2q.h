@@ -27,8 +27,9 @@
  * each buffer that is marked is in a slot, or in the hands of one process, and
  * none is passed over forever.  A buffer in a slot may be unmarked: if a process
  * stops between its look at the mark and its look at the header, for a whole
- * life of a page, it can take a victim out of probation.  No slot keeps a number
- * for longer than a lap: the filling hand takes out what it finds.
+ * life of a page, it can take a victim out of probation.  So can the last round
+ * of a pool whose other buffers are all pinned.  A slot keeps its number for at
+ * most a lap, or two if a process leaves slots of its lease unused.
  *
  * Nothing here knows processes, buffer headers or shared memory: the caller
  * looks at usage counts and locks victims.

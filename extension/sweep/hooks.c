@@ -103,8 +103,11 @@ pgsweep_loaded(BufferDesc *buf, BufferAccessStrategy ring)
 static bool
 pgsweep_free_buffer(BufferDesc *buf)
 {
-	pgsweep_c2q_freed();
-	return active_strategy() != PGSWEEP_STOCK;
+	PgSweepStrategyId id = active_strategy();
+
+	if (id == PGSWEEP_CLOCK2Q)
+		pgsweep_c2q_freed(buf->buf_id);
+	return id != PGSWEEP_STOCK;
 }
 
 static bool
@@ -117,6 +120,8 @@ pgsweep_have_free_buffer(bool core_answer)
 	if (pgsweep_read_u64(&PgSweepPool->active) ==
 		PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, PGSWEEP_STOCK))
 		return core_answer;
+	if (active_strategy() == PGSWEEP_CLOCK2Q)
+		return pgsweep_c2q_first_lap();
 	return pgsweep_find_free_buffer();
 }
 

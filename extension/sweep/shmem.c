@@ -83,6 +83,8 @@ init_clock2q(void)
 	pgsweep_c2q_init(&PgSweepPool->clock2q, NBuffers, (pg_atomic_uint32 *) memory,
 					 (volatile bool *) (memory + slots),
 					 (PgSweepC2qSet *) (memory + slots + marks));
+	pg_atomic_init_u32(&PgSweepPool->c2q_free, NBuffers);
+	pg_atomic_init_u32(&PgSweepPool->c2q_lap_free, NBuffers);
 	pg_atomic_init_u64(&PgSweepPool->c2q_lap_end, NBuffers);
 	pg_atomic_init_u32(&PgSweepPool->c2q_batch, pgsweep_c2q_batch(&PgSweepPool->clock2q, 0));
 }
@@ -108,7 +110,6 @@ init_pool(void)
 	PgSweepPool->set_by = PGSWEEP_SET_BY_START;
 	PgSweepPool->active_since = GetCurrentTimestamp();
 	pg_atomic_init_u64(&PgSweepPool->core_allocations, 0);
-	pg_atomic_init_u32(&PgSweepPool->freed, 0);
 	pgsweep_partition_init(&PgSweepPool->whole, 0, NBuffers);
 	pgsweep_init_partitions();
 	pgsweep_init_laps();

@@ -31,7 +31,7 @@ typedef struct PgSweepStrategyRoutine
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
-	/* ---- all of these except loaded and cycle, or none: NULL leaves all to core ---- */
+	/* ---- all of these except loaded, activated and cycle, or none: NULL leaves all to core ---- */
 
 	/*
 	 * Find a victim for the caller, the owner of slot. active is the word
@@ -51,6 +51,13 @@ typedef struct PgSweepStrategyRoutine
 	 */
 	void		(*loaded) (PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
 						   BufferAccessStrategy ring, uint64 active);
+
+	/*
+	 * Called by the process that has made this strategy the active one, not at
+	 * the start of the server.  NULL if there is nothing to do.  Must not
+	 * ereport(ERROR).
+	 */
+	void		(*activated) (void);
 
 	/*
 	 * Called at the start of each cycle of the background writer, only in
@@ -123,7 +130,7 @@ extern bool pgsweep_lru_end(PgSweepLruState *lru);
 
 /* strategy_clock2q.c: what other files have to tell it */
 extern void pgsweep_c2q_leave(PgSweepSlot *slot);
-extern void pgsweep_c2q_freed(void);
+extern void pgsweep_c2q_freed(int buffer);
 extern bool pgsweep_c2q_first_lap(void);
 
 #pragma GCC visibility pop

@@ -20,8 +20,9 @@
  *
  * What processes share: the two hands of the slots and the length (a line, once
  * for each lease), slots (64 bytes are 16 of them, two exchanges for each load),
- * marks (64 bytes are 64 buffers, two stores for each load), and ghosts (64
- * bytes for each page that comes or goes).
+ * marks (64 bytes are 64 buffers, two stores for each load), and ghosts (64 bytes
+ * for each page that comes or goes).  While there are free buffers, their number
+ * is shared, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,10 +38,13 @@
 #define PGSWEEP_C2Q_VICTIMS		64
 
 /*
- * If a part of the pool as large as this has been freed, a first lap begins.
- * Chosen without a trace: none has a DROP.
+ * Free buffers, as parts of the pool.  If as many as the first have been freed, a
+ * first lap begins.  If as many as the second are found though none should be
+ * left, one begins, too; and it goes on for another lap if the last one found as
+ * many.  Chosen without a trace: none has a DROP.
  */
 #define PGSWEEP_C2Q_FREED_PART	16
+#define PGSWEEP_C2Q_FOUND_PART	64
 
 /*
  * A victim of this process that has had no load yet, and the page that was in
@@ -134,34 +138,107 @@ limit_usage(BufferDesc *buf, uint32 least, uint32 most)
 											  state + wanted * BUF_USAGECOUNT_ONE - usage * BUF_USAGECOUNT_ONE);
 }
 
-/*
- * Free buffers may be anywhere in the pool until the main part's hand has been
- * at each.  By the hand's published position, which is read at each allocation
- * anyway: an epoch too late at most.
- */
-bool
-pgsweep_c2q_first_lap(void)
+static inline int32
+part_of_pool(int part)
 {
-	PgSweepPartition *whole = &PgSweepPool->whole;
-
-	return unlikely(pgsweep_read_u64(&whole->epoch) << whole->epoch_shift <
-					pgsweep_read_u64(&PgSweepPool->c2q_lap_end));
+	return Max(NBuffers / part, 1);
 }
 
 /*
- * A buffer has lost its page, under any strategy.  Many of them begin a first
- * lap, also one that comes when "clock2q" is active again.
+ * Let no page leave from probation until this number of free buffers has been
+ * found, or a lap of the main part's hand has not found more.
  */
-void
-pgsweep_c2q_freed(void)
+static void
+begin_first_lap(int32 free_buffers)
 {
-	uint32		many = Max(NBuffers / PGSWEEP_C2Q_FREED_PART, 1);
-
-	if (pg_atomic_fetch_add_u32(&PgSweepPool->freed, 1) != many - 1)
-		return;
-	pg_atomic_fetch_sub_u32(&PgSweepPool->freed, many);
+	pg_atomic_write_u32(&PgSweepPool->c2q_free, (uint32) free_buffers);
+	pg_atomic_write_u32(&PgSweepPool->c2q_lap_free, (uint32) free_buffers);
 	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end,
 						pgsweep_hand_read(&PgSweepPool->whole) + NBuffers);
+}
+
+/*
+ * The hand passes over free buffers that are in leases of processes that exit or
+ * are idle.  So there may be another lap.  The number of free buffers may be
+ * wrong: core does not tell of each.  So a lap that finds few is the last.
+ */
+static pg_noinline bool
+first_lap_goes_on(uint64 lap_end)
+{
+	PgSweepPartition *whole = &PgSweepPool->whole;
+	int32		left = (int32) pg_atomic_read_u32(&PgSweepPool->c2q_free);
+	int32		found = (int32) pg_atomic_read_u32(&PgSweepPool->c2q_lap_free) - left;
+	bool		goes_on;
+
+	/* by the published position, an epoch too late at most */
+	if (left > 0 && pgsweep_read_u64(&whole->epoch) << whole->epoch_shift < lap_end)
+		return true;
+
+	/* one process decides about each lap */
+	goes_on = left > 0 && found >= part_of_pool(PGSWEEP_C2Q_FOUND_PART);
+	if (pg_atomic_compare_exchange_u64(&PgSweepPool->c2q_lap_end, &lap_end,
+									   goes_on ? pgsweep_hand_read(whole) + NBuffers : 0))
+	{
+		pg_atomic_write_u32(&PgSweepPool->c2q_lap_free, (uint32) left);
+		if (!goes_on)
+			pg_atomic_write_u32(&PgSweepPool->c2q_free, 0);
+	}
+	return goes_on;
+}
+
+bool
+pgsweep_c2q_first_lap(void)
+{
+	uint64		lap_end = pgsweep_read_u64(&PgSweepPool->c2q_lap_end);
+
+	return unlikely(lap_end != 0) && first_lap_goes_on(lap_end);
+}
+
+/*
+ * A free buffer has become a victim.
+ */
+static pg_noinline void
+found_free(void)
+{
+	int32		left = (int32) pg_atomic_sub_fetch_u32(&PgSweepPool->c2q_free, 1);
+
+	if (left == -part_of_pool(PGSWEEP_C2Q_FOUND_PART))
+		begin_first_lap(NBuffers);
+}
+
+/*
+ * A buffer has lost its page.  It may be a victim that is given up because
+ * another process has loaded the page meanwhile.  These may be many, but come one
+ * by one, so they begin no first lap.
+ */
+void
+pgsweep_c2q_freed(int buffer)
+{
+	int32		left = (int32) pg_atomic_add_fetch_u32(&PgSweepPool->c2q_free, 1);
+
+	for (uint32 i = 0; i < num_victims; i++)
+		if (victim_at(i)->buffer == buffer)
+			return;
+	if (left >= part_of_pool(PGSWEEP_C2Q_FREED_PART) &&
+		pgsweep_read_u64(&PgSweepPool->c2q_lap_end) == 0)
+		begin_first_lap(left);
+}
+
+/*
+ * Other strategies do not count free buffers.
+ */
+static void
+clock2q_activated(void)
+{
+	int32		free_buffers = 0;
+
+	for (int i = 0; i < NBuffers; i++)
+		free_buffers += !pgsweep_state_has_page(pg_atomic_read_u32(&GetBufferDescriptor(i)->state));
+
+	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end, 0);
+	pg_atomic_write_u32(&PgSweepPool->c2q_free, (uint32) free_buffers);
+	if (free_buffers >= part_of_pool(PGSWEEP_C2Q_FREED_PART))
+		begin_first_lap(free_buffers);
 }
 
 /*
@@ -266,6 +343,8 @@ clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 		buf = pgsweep_walk(slot, buf_state, active, PGSWEEP_CLOCK2Q, &PgSweepPool->whole,
 						   clock2q_choose, c->probation);
 	}
+	if (unlikely(!pgsweep_state_has_page(*buf_state)))
+		found_free();
 	slot->c2q.counters.victims[side]++;
 	remember_victim(buf, *buf_state, side);
 	return buf;
@@ -387,5 +466,6 @@ const PgSweepStrategyRoutine pgsweep_clock2q_strategy = {
 	.position = clock2q_position,
 	.get_victim = clock2q_get_victim,
 	.loaded = clock2q_loaded,
+	.activated = clock2q_activated,
 	.lru_scan = clock2q_lru_scan,
 };

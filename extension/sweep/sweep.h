@@ -259,13 +259,6 @@ typedef struct PgSweepPoolShared
 	pg_atomic_uint64 core_allocations;
 
 	/*
-	 * Buffers that have lost their page since the last first lap of "clock2q"
-	 * began.  Written for each such buffer, which also took locks of the
-	 * mapping table.
-	 */
-	pg_atomic_uint32 freed;
-
-	/*
 	 * Allocations, by any strategy, that StrategySyncStart() has passed on to
 	 * the background writer.  Written by that process only.
 	 */
@@ -284,12 +277,17 @@ typedef struct PgSweepPoolShared
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	PgSweepLaps laps pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
-	/*
-	 * "clock2q".  Its first lap lasts until the hand of "whole" is at this
-	 * ticket; in a line with what is constant after start.
-	 */
 	PgSweepClock2q clock2q pg_attribute_aligned(PG_CACHE_LINE_SIZE);
-	pg_atomic_uint64 c2q_lap_end;
+
+	/*
+	 * "clock2q".  Its first lap: the ticket of "whole" at which it ends, 0 if
+	 * there is none, and free buffers now and when it began.  Read at each
+	 * buffer that is judged, and counted for each free buffer that is freed or
+	 * found: while there are none, nothing writes here.
+	 */
+	pg_atomic_uint64 c2q_lap_end pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	pg_atomic_uint32 c2q_lap_free;
+	pg_atomic_uint32 c2q_free;	/* signed; too few if core was not told */
 
 	/*
 	 * Allocations by the home of the process and the partition that served

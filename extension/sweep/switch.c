@@ -84,6 +84,9 @@ pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 	if (from == PGSWEEP_STOCK && to != PGSWEEP_STOCK)
 		StrategyEmptyFreelist();
 
+	if (to != from && pgsweep_strategies[to]->activated)
+		pgsweep_strategies[to]->activated();
+
 	if (to != from)
 		ereport(DEBUG1,
 				(errmsg_internal("pg_sweep: strategy \"%s\" is active, was \"%s\"",
