@@ -165,16 +165,25 @@ set_usage(uint32 buf, uint32 usage)
 		pg_atomic_compare_exchange_u32(&states[buf], &state, usage);
 }
 
+/*
+ * After a lap of buffers on probation, these will do, too, as in the server
+ * (last_round() in walk.c): in tiny pools, all may be.
+ */
 static uint32
 main_victim(void)
 {
+	uint32		passed = 0;
+
 	for (uint64 looks = 0; looks < STUCK; looks++)
 	{
 		uint32		buf = (uint32) (pg_atomic_fetch_add_u64(&main_hand, 1) % num_buffers);
 		uint32		state;
 
-		if (code->passes(&c2q, buf))
+		if (passed < num_buffers && code->passes(&c2q, buf))
+		{
+			passed++;
 			continue;
+		}
 		point();
 		state = pg_atomic_read_u32(&states[buf]);
 		if (state & LOCKED)
