@@ -55,7 +55,7 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM pg_sweep_status s, jsonb_each(to_j
 my %not_preloaded = (
 	state => 'not preloaded',
 	note => $preload_note,
-	server_api => 3,
+	server_api => 4,
 	message => 'pg_sweep must be loaded via "shared_preload_libraries"');
 my %not_patched = (
 	state => 'server not patched',
