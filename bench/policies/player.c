@@ -29,6 +29,7 @@
 /* The program is not linked with the server's libraries */
 #undef printf
 #undef strerror
+#undef fprintf
 #undef vfprintf
 
 #include "port/atomics.h"
@@ -90,6 +91,14 @@ typedef struct Pool
 	PgSweepC2qLease slots[MAX_BACKENDS];
 	uint32		slot_batch;
 } Pool;
+
+/* What assertions call, if the headers are those of a server with assertions */
+void
+ExceptionalCondition(const char *condition, const char *file, int line)
+{
+	fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+	abort();
+}
 
 pg_noreturn static void pg_attribute_printf(1, 2)
 fail(const char *format,...)

@@ -121,7 +121,12 @@ pgsweep_numa_add_slots(void *start, Size element, uint32 n)
 }
 
 void
-pgsweep_activate(PgSweepStrategyId id)
+ActivateBufferReplacement(bool active, bool loads_wanted)
+{
+}
+
+void
+pgsweep_advice_tell(struct BufferDesc *buf, uint32 hash, bool ring)
 {
 }
 
