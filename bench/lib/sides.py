@@ -30,6 +30,7 @@ class Side:
     strategy: str = None
     batch_size: int = None      # 0: automatic; None: of no interest
     nodes: int = None           # as the strategy sees it; None: of no interest
+    loads: bool = False         # core tells the strategy of loads
     lwlock_policy: str = None     # policy for LWLocks; None: of no interest
     ring_eager_flush: bool = None    # of rings; None: of no interest
 
@@ -48,6 +49,11 @@ def batched(size):
 def partitioned(nodes=None):
     """With automatic leases. nodes: as many as emulate_nodes() sets."""
     return Side("pg_sweep partitioned", SWEEP, "partitioned", 0, nodes)
+
+
+def clock2q():
+    """With automatic leases."""
+    return Side("pg_sweep clock2q", SWEEP, "clock2q", 0, loads=True)
 
 
 def lwlock_policy(policy):

@@ -24,8 +24,12 @@ class Bench(alloc.Bench):
     def options(add):
         add("--shared-buffers", "128MB")
 
+    @staticmethod
+    def switches(add):
+        """Not those of alloc."""
+
     def __init__(self, args):
-        args.procs, args.batch = (), ()
+        args.procs, args.batch, args.no_loads = (), (), True
         super().__init__(args)
         self.processes = [1]
         self.sides = [sides.STOCK_SERVER, sides.NOTHING_LOADED,

@@ -17,6 +17,19 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
 CREATE FUNCTION measure_sweep_exact(allocations int8, usage int4)
 RETURNS void AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
 
+-- Allocates, and loads a made-up page into each victim, as replacement sees a miss:
+-- with tell, core's routine is told, which must want it. usage is the usage
+-- count that the page gets; core's is 1. This many sessions must call it: their
+-- loops begin together, allocate warm_laps pools without being measured, and go on
+-- until each has reached max_allocations or max_ms. loads are those allocations whose buffers
+-- had no real page. All other sessions must be idle, autovacuum must be off, and
+-- all pages leave the pool.
+CREATE FUNCTION measure_sweep_loads(usage int4, tell bool,
+		processes int4 DEFAULT 1, max_allocations int8 DEFAULT 9223372036854775807,
+		max_ms int4 DEFAULT 60000, warm_laps int4 DEFAULT 0, OUT allocations int8,
+		OUT loads int8, OUT elapsed_ns int8, OUT started_late_ns int8)
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
+
 -- Sets the usage count of every unpinned buffer; returns how many were set.
 CREATE FUNCTION measure_sweep_preset(usage int4)
 RETURNS int8 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
@@ -44,6 +57,7 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
 
 REVOKE ALL ON FUNCTION measure_sweep_run(int4, int8, int4, timestamptz) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_exact(int8, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION measure_sweep_loads(int4, bool, int4, int8, int4, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_preset(int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_drain_freelist() FROM PUBLIC;
 REVOKE ALL ON FUNCTION measure_sweep_hold_freelist_lock(int8, int4) FROM PUBLIC;

@@ -33,6 +33,15 @@ SELECT measure_sweep_preset(0) > 0 AS preset;
 SELECT count(*) FILTER (WHERE usagecount >= 4) < count(*) / 2 AS preset_to_zero
   FROM pg_buffercache WHERE relfilenode IS NOT NULL;
 
+-- With loads: into buffers without a real page, and no made-up page is left behind.
+SELECT allocations, loads > 99000 AS loaded, elapsed_ns > 0 AS measured,
+       started_late_ns >= 0 AS started
+  FROM measure_sweep_loads(1, false, max_allocations => 100000);
+SELECT count(*) FROM pg_buffercache WHERE reltablespace = 0;
+SELECT count(*), sum(i), sum(length(padding)) FROM measure_sweep_data;
+SELECT elapsed_ns >= 20000000 AS long_enough
+  FROM measure_sweep_loads(0, false, max_ms => 20, warm_laps => 1);
+
 -- Invalid arguments.
 SELECT measure_sweep_preset(6);
 SELECT measure_sweep_preset(-1);
@@ -42,6 +51,11 @@ SELECT * FROM measure_sweep_run(NULL, 10);
 SELECT * FROM measure_sweep_run(0, 0);
 SELECT * FROM measure_sweep_run(0, duration_ms => -1);
 SELECT * FROM measure_sweep_run(0, 10, start_at => clock_timestamp() + interval '1 hour');
+SELECT measure_sweep_loads(6, false);
+SELECT measure_sweep_loads(0, false, processes => 0);
+SELECT measure_sweep_loads(0, false, max_allocations => 0);
+SELECT measure_sweep_loads(0, false, max_ms => 60001);
+SELECT measure_sweep_loads(0, false, warm_laps => -1);
 SELECT measure_sweep_hold_freelist_lock(1, 5001);
 SELECT measure_sweep_hold_freelist_lock(1, -1);
 SELECT measure_sweep_hold_freelist_lock(1, 0);
@@ -74,6 +88,7 @@ SELECT measure_sweep_record(1, 0, '{a}', '{}');
 CREATE ROLE regress_sweep_alloc;
 SET ROLE regress_sweep_alloc;
 SELECT * FROM measure_sweep_run(0, 10);
+SELECT * FROM measure_sweep_loads(0, false);
 SELECT measure_sweep_exact(10, 0);
 SELECT measure_sweep_preset(0);
 SELECT measure_sweep_drain_freelist();
