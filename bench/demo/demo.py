@@ -31,7 +31,7 @@ HERE = (paths.BENCH if os.environ.get("SWEEP_BENCH_DIR")
 GONE = f"The server is stopped and {report.shown(HERE)} removed."
 DATABASE = "pgbench"
 BASELINE = "stock"
-SCENES = ("balance", "waits", "pins", "ring", "ab", "sim")  # in this order
+SCENES = ("balance", "waits", "pins", "ring", "ab", "reads", "sim")  # in this order
 STEPS = 5               # without the scenes
 WARM = 5.0              # seconds of load before the first slice
 # Nothing counts for this time after a switch. Backends report blocks hit and

@@ -78,15 +78,15 @@ sub ask
 # ---- wrong options ----
 
 my ($status, $out, $err) = run_demo('--scenes', 'waits,nothing');
-ok($status == 2 && $err =~ /'nothing': the scenes are balance, waits, pins, ring, ab, sim/, 'an unknown scene is refused');
+ok($status == 2 && $err =~ /'nothing': the scenes are balance, waits, pins, ring, ab, reads, sim/, 'an unknown scene is refused');
 
 # ---- all of it ----
 
 my $begin = time;
 ($status, $out, $err) = run_demo('--quick', @server);
 is($status, 0, sprintf 'the quick form succeeds (%.0f s)', time - $begin) or diag($out, $err);
-my @steps = $err =~ m{\] (\d+)/11 }g;
-is("@steps", join(' ', 1 .. 11), 'it reports its progress');
+my @steps = $err =~ m{\] (\d+)/12 }g;
+is("@steps", join(' ', 1 .. 12), 'it reports its progress');
 
 like($out, qr/^shared atomics\/allocation +\d.*^pgbench=# SELECT \* FROM pg_sweep_status \\gx\n.*^-\[ RECORD 3 \].*^strategy +\| partitioned$/ms,
 	'strategies: the table and the views');
@@ -130,6 +130,10 @@ like($shown, qr/^batched to stock: no verdict, 2 blocks are too few, 6 needed$/m
 like($shown, qr/^Everything is as before: strategy "\w+", waiting "stock", and the\s+configuration\. This was too short for an answer\s+about transactions\./m, 'ab: all settings are restored');
 like($shown, qr/--a stock --b batched.*?--minutes 5$/ms, 'ab: how to get an answer');
 is(scalar(grep { -s "$work/demo/ab/$_" } qw(ab.json ab.csv)), 2, 'ab: its files');
+
+$shown = scene($out, 'clock2q');
+like($shown, qr/^blocks read\/transaction +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +-$/m, 'reads: the line that counts') or diag($shown);
+is(scalar(grep { -s "$work/demo/reads/$_" } qw(ab.json ab.csv)), 2, 'reads: its files');
 
 $shown = scene($out, 'Simulator');
 SKIP:

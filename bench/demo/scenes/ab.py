@@ -10,6 +10,7 @@ TITLE = "A/B: is it better here, under this load?"
 # which are corrected for their number, needs at least 9.
 BLOCKS, BLOCKS_QUICK = 10, 2
 SLICE, SLICE_QUICK = "1.1", "1"
+LOAD = ("-S",)
 
 STATE = (
     "SELECT strategy, lwlock_policy FROM pg_sweep_status",
@@ -25,33 +26,40 @@ def state(stage):
     return [stage.admin.rows(sql) for sql in STATE]
 
 
-def command(stage, *options):
+def command(stage, strategy, load, *options):
     return [stage.server.bin("pg_sweep_ab"), *stage.connection(),
-            "-d", stage.database, "-S", "-c", stage.args.clients,
-            "--a", "stock", "--b", "batched", *options]
+            "-d", stage.database, *load, "-c", stage.args.clients,
+            "--a", "stock", "--b", strategy, *options]
+
+
+def compare(stage, strategy, load, *options):
+    """Runs it, and checks that all settings are as before."""
+    if importlib.util.find_spec("matplotlib") is None:
+        stage.explain("""(Without a picture, as matplotlib is missing: tools/deps
+            installs it.)""")
+        options = (*options, "--no-picture")
+    before = state(stage)
+    status, _ = stage.run(*command(stage, strategy, load, *options))
+    if status != 0:
+        raise paths.BenchError(f"pg_sweep_ab has failed (status {status})")
+    if state(stage) != before:
+        raise paths.BenchError("pg_sweep_ab has not restored all settings")
+    report.say()
+    return before[0][0]
 
 
 def play(stage):
     stage.explain("""ab switches settings on a running server, in random order
         under one load. For each metric it says whether there is a difference. It
         restores all settings, however it ends. Here in a few short slices:""")
-    options = ["--blocks", BLOCKS_QUICK if stage.args.quick else BLOCKS,
-               "--slice", SLICE_QUICK if stage.args.quick else SLICE,
-               "--out", stage.cluster.dir / "ab"]
-    if importlib.util.find_spec("matplotlib") is None:
-        stage.explain("""(Without a picture, as matplotlib is missing: tools/deps
-            installs it.)""")
-        options.append("--no-picture")
-    before = state(stage)
-    status, _ = stage.run(*command(stage, *options))
-    if status != 0:
-        raise paths.BenchError(f"pg_sweep_ab has failed (status {status})")
-    if state(stage) != before:
-        raise paths.BenchError("pg_sweep_ab has not restored all settings")
-    report.say()
-    strategy, policy = before[0][0]
+    quick = stage.args.quick
+    strategy, policy = compare(
+        stage, "batched", LOAD,
+        "--blocks", BLOCKS_QUICK if quick else BLOCKS,
+        "--slice", SLICE_QUICK if quick else SLICE,
+        "--out", stage.cluster.dir / "ab")
     stage.explain(f"""Everything is as before: strategy "{strategy}", waiting
         "{policy}", and the configuration. This was too short for an answer
         about transactions. An answer takes more and longer slices (docs/ab.md).
         --attach compares under your application instead of pgbench:""")
-    stage.show_command(*command(stage, "--minutes", "5"))
+    stage.show_command(*command(stage, "batched", LOAD, "--minutes", "5"))
