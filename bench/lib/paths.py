@@ -44,8 +44,12 @@ class Server:
         for program in ("postgres", "initdb", "pg_ctl", "pg_config", "psql",
                         "pgbench"):
             if not os.access(self.bin(program), os.X_OK):
-                raise BenchError(f"{self.bin(program)} is missing:"
-                                 " run make server servers")
+                # a prefix that was given is the caller's own
+                ours = self.prefix.parent.parent == BUILD.resolve()
+                raise BenchError(
+                    f"{self.bin(program)} is missing" + (
+                        f": run make server VARIANT={self.prefix.name}"
+                        if ours else ""))
         self.version = self.run("postgres", "--version").split()[2]
         major = self.version.split(".")[0]
         if major != "18":
