@@ -16,7 +16,7 @@ def play(stage):
     stage.explain("""clock2q keeps a page that is used once apart, so that it goes
         before pages that are used again and again. This takes no large machine:
         what it saves is reads. The load has a few rows that are read most of the
-        time, and now and then a query that reads 10,000 rows. What counts is the
+        time, and now and then a query that reads 2,000 rows. What counts is the
         line "blocks read/transaction":""")
     quick = stage.args.quick
     ab.compare(stage, "clock2q",
