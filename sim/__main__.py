@@ -59,12 +59,15 @@ def run_lwlock(args):
 def run_predict(args):
     names = args.machine or (*predict.CURVES, *predict.SMALL)
     machines = [(machine.named(name), not args.quick
-                 and (bool(args.machine) or name in predict.CURVES))
+                 and (name in predict.CURVES
+                      or bool(args.machine) and not args.strategy))
                 for name in names]
-    found = predict.predict(simulator(args), machines)
+    found = predict.predict(simulator(args), machines, args.strategy)
     for one in found["machines"]:
         report.say("\n".join(tables.machine_table(one)))
-    if not args.machine:
+    if args.strategy:
+        found = predict.merged(tables.read("predictions"), found)
+    if args.strategy or not args.machine:
         report.write_file(WORK / "predictions.json", tables.to_json(found, "},{"))
 
 
@@ -158,6 +161,9 @@ def options():
                          " build/bench/sim/predictions.json is written")
     it.add_argument("--quick", action="store_true",
                     help="two numbers of backends per machine")
+    it.add_argument("--strategy", metavar="NAME",
+                    help="only strategies whose names begin so; writes them"
+                         " and the others of sim/results")
     add_run_options(it)
     it = commands.add_parser("balance", help="what each partition serves,"
                                              " against one clock")

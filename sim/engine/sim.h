@@ -195,6 +195,8 @@ typedef struct SimStrategy
 	struct BufferDesc *(*get_victim) (uint32_t *buf_state);	/* header locked */
 	void		(*bgwriter_cycle) (void);	/* may be NULL */
 	void		(*report) (void);	/* sim_result()s; may be NULL */
+	void		(*loaded) (struct BufferDesc *buf);	/* a page has come; NULL: does
+													 * not matter */
 } SimStrategy;
 
 extern const SimStrategy *const sim_strategies[];	/* NULL at the end */

@@ -138,6 +138,23 @@ StrategyEmptyFreelist(void)
 /* ---- strategies ---- */
 
 /*
+ * The line of the two hands and the length, and the arrays.
+ */
+static void
+name_clock2q(void)
+{
+	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	Size		hands = offsetof(PgSweepClock2q, num_buffers);
+
+	sim_region_name("c2q_hands", c, hands);
+	sim_region_name("read_mostly", (char *) c + hands,
+					(char *) &PgSweepPool->flow - (char *) c - hands);
+	sim_region_name("c2q_slots", c->slot, CACHELINEALIGN(NBuffers * sizeof(c->slot[0])));
+	sim_region_name("c2q_marks", unvolatize(bool *, c->probation), CACHELINEALIGN(NBuffers));
+	sim_region_name("c2q_ghosts", c->set, c->num_sets * sizeof(c->set[0]));
+}
+
+/*
  * Shared memory by the extension's own code, and names for what is in it.
  * Backends are the first fibers, and have the slots of their numbers.
  */
@@ -155,6 +172,7 @@ name_regions(void)
 	sim_region_name("hands", &PgSweepPool->whole.hand, sizeof(PgSweepHand));
 	sim_region_name("laps", &PgSweepPool->laps,
 					(char *) PgSweepPool->flow - (char *) &PgSweepPool->laps);
+	name_clock2q();
 	sim_region_name("flow", PgSweepPool->flow, sizeof(PgSweepPool->flow));
 	sim_region_name("slots", PgSweepPool->slots, counters - (char *) PgSweepPool->slots);
 	sim_region_name("part_counters", counters, PgSweep->num_slots * stride);
@@ -189,6 +207,27 @@ static void
 setup_partitioned(void)
 {
 	setup(PGSWEEP_PARTITIONED);
+}
+
+/*
+ * The load begins with a pool in use: there is no first lap, in which free buffers
+ * are found.
+ */
+static void
+setup_clock2q(void)
+{
+	setup(PGSWEEP_CLOCK2Q);
+	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end, 0);
+	pg_atomic_write_u32(&PgSweepPool->c2q_free, 0);
+}
+
+/*
+ * TellLoad() of the patched server.
+ */
+static void
+loaded(BufferDesc *buf)
+{
+	pgsweep_replacement_routine.loaded(buf, NULL);
 }
 
 /*
@@ -253,4 +292,35 @@ const SimStrategy sim_strategy_batched = {
 
 const SimStrategy sim_strategy_partitioned = {
 	"partitioned", setup_partitioned, get_victim, cycle, report_partitions
+};
+
+/*
+ * Of the whole run, for each victim: pages that returned, and victims of the main
+ * part.  At its end: how long probation is, and leases of slots.
+ */
+static void
+report_clock2q(void)
+{
+	PgSweepC2qCounters sum = {0};
+	double		victims;
+
+	for (int i = 0; i < sim_backends(); i++)
+	{
+		const PgSweepC2qCounters *own = &PgSweepPool->slots[i].slot.c2q.counters;
+
+		for (int side = 0; side < 2; side++)
+		{
+			sum.victims[side] += own->victims[side];
+			sum.returned[side] += own->returned[side];
+		}
+	}
+	victims = Max(sum.victims[0] + sum.victims[1], 1);
+	sim_result("returned_percent", 100.0 * (sum.returned[0] + sum.returned[1]) / victims);
+	sim_result("main_percent", 100.0 * sum.victims[PGSWEEP_C2Q_MAIN] / victims);
+	sim_result("length_percent", 100.0 * pg_atomic_read_u32(&PgSweepPool->clock2q.length) / NBuffers);
+	sim_result("slots_of_lease", pg_atomic_read_u32(&PgSweepPool->c2q_batch));
+}
+
+const SimStrategy sim_strategy_clock2q = {
+	"clock2q", setup_clock2q, get_victim, cycle, report_clock2q, loaded
 };

@@ -14,7 +14,7 @@
 #include "storage/proc.h"
 
 extern const SimStrategy sim_strategy_stock, sim_strategy_batched,
-			sim_strategy_partitioned, sim_strategy_upstream_batched,
+			sim_strategy_partitioned, sim_strategy_clock2q, sim_strategy_upstream_batched,
 			sim_strategy_upstream_partitioned;
 
 const SimStrategy *const sim_strategies[] = {
@@ -22,6 +22,7 @@ const SimStrategy *const sim_strategies[] = {
 	&sim_strategy_upstream_batched,
 	&sim_strategy_batched,
 	&sim_strategy_partitioned,
+	&sim_strategy_clock2q,
 	&sim_strategy_upstream_partitioned,
 	NULL
 };
@@ -74,6 +75,8 @@ void
 sim_pool_setup(void)
 {
 	strategy = find_strategy();
+	if (strategy->loaded != NULL && strcmp(sim_config_text("load", ""), "alloc") != 0)
+		sim_fail("strategy \"%s\" needs a load that loads pages: alloc", strategy->name);
 	sim_allocations_setup();
 	cycle_time = sim_config_int("bgwriter_ms", 0, 100000, 200) * SIM_MS;
 	MaxBackends = sim_backends() + OTHER_FIBERS;

@@ -30,6 +30,7 @@ STEP = 2                        # from one number of backends to the next
 # The pool: no lease is cut because of it, and the hand does not come round
 # while a lease is in use.
 BUFFERS_PER_LEASED = 10
+C2Q_BUFFERS_PER_LEASED = 16     # leases of slots: 16, half of N/32 for all
 LEAST_BUFFERS = 16384
 # Leases begin with one buffer and double, so the warm-up is more than two; and
 # all processes must have begun, which is checked.
@@ -53,6 +54,7 @@ class Strategy:
     name: str
     settings: tuple
     batch: int
+    buffers_per_leased: int = BUFFERS_PER_LEASED
 
     def config(self):
         return dict(self.settings)
@@ -62,6 +64,8 @@ def strategies(nodes):
     found = [Strategy("stock", (("strategy", "stock"),), 1),
              Strategy("upstream batched, 64", (("strategy", "upstream_batched"),
                                            ("batch", 64)), 64)]
+    found.append(Strategy("clock2q", (("strategy", "clock2q"),), AUTO_BATCH,
+                          C2Q_BUFFERS_PER_LEASED))
     found += [Strategy(f"batched, {batch}", (("strategy", "batched"),
                                              ("batch", batch)), batch)
               for batch in BATCHES]
@@ -94,7 +98,8 @@ def config(here, strategy, backends, variant=POINT, usage=USAGE):
     return {**here.config(), "load": "alloc", "load.work_ps": WORK_PS,
             "load.usage": usage, "load.mixed": 1, **strategy.config(),
             "backends": backends,
-            "buffers": max(LEAST_BUFFERS, BUFFERS_PER_LEASED * leased),
+            "buffers": max(LEAST_BUFFERS,
+                           strategy.buffers_per_leased * leased),
             "latency_percent": percent, "placement": placement, "seed": seed,
             "jitter_percent": JITTER_PERCENT,
             "warmup": max(LEAST_WARMUP, round(WARM_LEASES * leased),
@@ -157,12 +162,14 @@ def predict_strategy(simulator, here, strategy, counts, whole):
             "stops_at": stops_at(rates) if whole else None}
 
 
-def predict_one(simulator, here, whole):
-    """All strategies of one machine."""
+def predict_one(simulator, here, whole, only=None):
+    """All strategies of one machine, or those whose names begin so."""
     cores = here.value["cores"]
     counts = steps(cores) if whole else [1, cores]
     found = []
     for strategy in strategies(here.nodes()):
+        if not strategy.name.startswith(only or ""):
+            continue
         one = predict_strategy(simulator, here, strategy, counts, whole)
         found.append(one)
         report.progress(f"{here.name}, {strategy.name}:"
@@ -173,7 +180,21 @@ def predict_one(simulator, here, whole):
             "nodes": here.nodes(), "whole": whole, "strategies": found}
 
 
-def predict(simulator, machines):
+def predict(simulator, machines, only=None):
     """machines: (machine, with the whole curve?)"""
     return {"work_ps": WORK_PS, "machines": [
-        predict_one(simulator, here, whole) for here, whole in machines]}
+        predict_one(simulator, here, whole, only) for here, whole in machines]}
+
+
+def merged(kept, fresh):
+    """Predictions of before, with the rows of fresh ones in their places."""
+    fresh = {found["machine"]: found["strategies"]
+             for found in fresh["machines"]}
+    for found in kept["machines"]:
+        rows = {one["strategy"]: one for one in found["strategies"]}
+        rows.update((one["strategy"], one)
+                    for one in fresh.get(found["machine"], ()))
+        found["strategies"] = [rows[strategy.name]
+                               for strategy in strategies(found["nodes"])
+                               if strategy.name in rows]
+    return kept

@@ -52,6 +52,19 @@ class Predictions(unittest.TestCase):
             ["batched, 256", "partitioned, 6", "partitioned, 18",
              "partitioned, 60"])
 
+    def test_merged(self):
+        """Fresh rows take the places of old ones, and no other changes."""
+        def data(**rates):
+            return {"machines": [{
+                "machine": "m6i-metal", "nodes": 2, "strategies": [
+                    {"strategy": name, "allocations_per_s": rate}
+                    for name, rate in rates.items()]}]}
+
+        kept = data(**{"stock": 1, "batched, 64": 2, "partitioned, 4": 3})
+        found = predict.merged(kept, data(**{"clock2q": 5, "batched, 64": 4}))
+        self.assertEqual(found, data(**{
+            "stock": 1, "clock2q": 5, "batched, 64": 4, "partitioned, 4": 3}))
+
     def test_results_are_what_is_predicted_today(self):
         """64 backends of m6i-metal, as in sim/results"""
         simulator = built.simulator()
@@ -60,7 +73,7 @@ class Predictions(unittest.TestCase):
                     if found["machine"] == here.name)
         lines = {one["strategy"]: dict(one["line"])
                  for one in kept["strategies"]}
-        self.assertEqual(len(lines), 11)
+        self.assertEqual(len(lines), 12)
         for strategy in predict.strategies(here.nodes()):
             today = predict.figures(predict.run(
                 simulator, predict.config(here, strategy, 64)))
