@@ -86,6 +86,17 @@ def play_ours(program, path, warm, plays):
     return found
 
 
+def replayer(include):
+    return compile_c("replay.c", (ROOT / "extension", include))
+
+
+def replay(program, path, strategy, batch):
+    """What there was in a server's file with events: {what: number}. BenchError
+    if a victim is not the same."""
+    words = run([program, path, strategy, batch]).split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
 # -- libcachesim
 
 def have_others():

@@ -11,7 +11,8 @@
  * clock	core's clock: usage counts up to 5, one at the load; clock:MAX:FIRST
  *			with others
  * batched	the same with leases, by extension/sweep/lease.h
- * clock2q	extension/sweep/clock2q.h; the hand of the main part by lease.h
+ * clock2q	extension/sweep/clock2q.h; the hand of the main part by lease.h;
+ *			all three are in pool.h
  * lru		least recently used, for comparison with another program
  *
  * One process plays all backends, so a miss belongs to one of them by chance,
@@ -26,26 +27,7 @@
  */
 #include "postgres.h"
 
-/* The program is not linked with the server's libraries */
-#undef printf
-#undef strerror
-#undef fprintf
-#undef vfprintf
-
-#include "port/atomics.h"
-#include "sweep/batch.h"
-#include "sweep/clock2q.h"
-#include "sweep/lease.h"
-
-#define NONE			PG_UINT32_MAX
-#define MAX_BACKENDS	1024
-
-/* As BM_MAX_USAGE_COUNT, and what a page is loaded with */
-#define CORE_MAX_USAGE	5
-#define CORE_FIRST		1
-
-/* Laps after which a hand cannot find a victim: each count is taken by then */
-#define MAX_LAPS		16
+#include "pool.h"
 
 typedef struct TraceHeader
 {
@@ -77,30 +59,7 @@ typedef struct Play
 	uint64		looks;
 } Play;
 
-/* The pool, and each virtual backend's leases */
-typedef struct Pool
-{
-	uint32		buffers;
-	uint32	   *page;			/* of each buffer */
-	uint32	   *where;			/* of each page */
-	uint8	   *usage;			/* of each buffer */
-	PgSweepPartition part;
-	PgSweepLease lease[MAX_BACKENDS];
-	uint32		batch;
-	PgSweepClock2q c2q;
-	PgSweepC2qLease slots[MAX_BACKENDS];
-	uint32		slot_batch;
-} Pool;
-
-/* What assertions call, if the headers are those of a server with assertions */
 void
-ExceptionalCondition(const char *condition, const char *file, int line)
-{
-	fprintf(stderr, "%s:%d: %s\n", file, line, condition);
-	abort();
-}
-
-pg_noreturn static void pg_attribute_printf(1, 2)
 fail(const char *format,...)
 {
 	va_list		args;
@@ -111,25 +70,6 @@ fail(const char *format,...)
 	va_end(args);
 	fputc('\n', stderr);
 	exit(1);
-}
-
-static void *
-allocate(size_t number, size_t size)
-{
-	void	   *memory = calloc(Max(number, 1), size);
-
-	if (memory == NULL)
-		fail("out of memory");
-	return memory;
-}
-
-static uint32 *
-nones(uint32 number)
-{
-	uint32	   *array = allocate(number, sizeof(uint32));
-
-	memset(array, 0xff, sizeof(uint32) * (size_t) number);
-	return array;
 }
 
 static void
@@ -162,94 +102,12 @@ read_trace(const char *path, Trace *trace)
 	fclose(file);
 }
 
-/* ---- the pool ---- */
-
-static void
-make_pool(Pool *pool, const Trace *trace, const Play *play)
-{
-	uint32		n = play->buffers;
-
-	memset(pool, 0, sizeof(Pool));
-	pool->buffers = n;
-	pool->page = nones(n);
-	pool->where = nones(trace->pages);
-	pool->usage = allocate(n, 1);
-	pgsweep_partition_init(&pool->part, 0, n);
-	pool->batch = play->backends == 1 ? 1 :
-		pgsweep_batch_size_for(PGSWEEP_BATCH_AUTO, n, play->backends);
-
-	pgsweep_c2q_init(&pool->c2q, n, allocate(n, sizeof(pg_atomic_uint32)),
-					 allocate(n, sizeof(bool)),
-					 allocate(pgsweep_c2q_num_sets(n), sizeof(PgSweepC2qSet)));
-	pool->slot_batch = pgsweep_c2q_batch(&pool->c2q, play->backends);
-}
-
-static void
-free_pool(Pool *pool)
-{
-	free(pool->page);
-	free(pool->where);
-	free(pool->usage);
-	free(pool->c2q.slot);
-	free(unvolatize(bool *, pool->c2q.probation));
-	free(pool->c2q.set);
-}
-
-static inline void
-load(Pool *pool, uint32 buffer, uint32 page, uint8 usage)
-{
-	if (pool->page[buffer] != NONE)
-		pool->where[pool->page[buffer]] = NONE;
-	pool->page[buffer] = page;
-	pool->where[page] = buffer;
-	pool->usage[buffer] = usage;
-}
+/* ---- plays ---- */
 
 /*
- * The next buffer of a backend's lease.  One backend alone has leases of one
- * buffer: the rule itself.
+ * As many bits as the server's hash has, for set and print (both_halves() in
+ * strategy_clock2q.c).
  */
-static inline uint32
-tick(Pool *pool, uint32 backend)
-{
-	PgSweepLease *lease = &pool->lease[backend];
-
-	pgsweep_lease_expire(lease, 0, pool->batch);
-	if (lease->left == 0)
-		pgsweep_lease_take(lease, &pool->part, 0, pool->batch);
-	return (uint32) pgsweep_lease_tick(lease);
-}
-
-/*
- * A victim by the clock: the first unused buffer.  Each other one that it looks
- * at has a count less.
- */
-static inline uint32
-sweep(Pool *pool, uint32 backend, bool leased, uint32 *hand, uint64 *looks)
-{
-	for (uint64 look = 0; look < (uint64) MAX_LAPS * pool->buffers; look++)
-	{
-		uint32		buffer;
-
-		if (leased)
-			buffer = tick(pool, backend);
-		else
-		{
-			buffer = *hand;
-			*hand = buffer + 1 == pool->buffers ? 0 : buffer + 1;
-		}
-		++*looks;
-		if (pgsweep_c2q_passes(&pool->c2q, buffer))
-			continue;
-		if (pool->usage[buffer] == 0)
-			return buffer;
-		pool->usage[buffer]--;
-	}
-	fail("no victim in %d laps of %u buffers", MAX_LAPS, pool->buffers);
-}
-
-/* ---- clock2q ---- */
-
 static inline uint64
 hash_of(uint32 page, uint64 seed)
 {
@@ -259,68 +117,9 @@ hash_of(uint32 page, uint64 seed)
 	x *= UINT64CONST(0xbf58476d1ce4e5b9);
 	x ^= x >> 27;
 	x *= UINT64CONST(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	x ^= x >> 31;
+	return x << 32 | (uint32) x;
 }
-
-/*
- * Judge what is due; returns a victim of probation, or none.  During the first
- * lap of the main part's hand, all pages stay.
- */
-static inline uint32
-judge(Pool *pool, PgSweepC2qLease *slots)
-{
-	bool		full = pgsweep_hand_read(&pool->part) >= pool->buffers;
-	uint32		unused = 0;
-
-	while (pgsweep_c2q_has_to_judge(&pool->c2q, slots))
-	{
-		uint32		buffer = pgsweep_c2q_judge(&pool->c2q, slots, &unused);
-
-		if (buffer == PGSWEEP_C2Q_NONE)
-			continue;
-		if (full && pool->usage[buffer] <= unused)
-			return buffer;
-		pool->usage[buffer] = Min(pool->usage[buffer], PGSWEEP_C2Q_USES);
-	}
-	return PGSWEEP_C2Q_NONE;
-}
-
-/*
- * In the order of extension/sweep/strategy_clock2q.c: a victim, its ghost, a
- * window, the page.
- */
-static void
-miss_clock2q(Pool *pool, uint32 backend, uint32 page, uint64 seed, uint64 *looks)
-{
-	PgSweepClock2q *c2q = &pool->c2q;
-	PgSweepC2qLease *slots = &pool->slots[backend];
-	PgSweepC2qSide side = PGSWEEP_C2Q_PROBATION;
-	uint32		ended;
-	uint32		buffer;
-
-	if (slots->fill_left == 0)
-		pgsweep_c2q_take_slots(c2q, slots,
-							   Max(Min(slots->size * 2, pool->slot_batch), 1));
-	pgsweep_c2q_miss(c2q, slots, 0);
-	buffer = judge(pool, slots);
-	if (buffer == PGSWEEP_C2Q_NONE)
-	{
-		side = PGSWEEP_C2Q_MAIN;
-		buffer = sweep(pool, backend, true, NULL, looks);
-	}
-	if (pool->page[buffer] != NONE)
-		pgsweep_c2q_left(c2q, hash_of(pool->page[buffer], seed), side);
-	ended = pgsweep_c2q_end_window(c2q, slots);
-	if (ended != PGSWEEP_C2Q_NONE)
-		pool->usage[ended] = 0;
-
-	load(pool, buffer, page, CORE_FIRST);
-	side = pgsweep_c2q_loaded(c2q, slots, buffer, hash_of(page, seed));
-	if (side == PGSWEEP_C2Q_MAIN)
-		pool->usage[buffer] = PGSWEEP_C2Q_USES;
-}
-
-/* ---- plays ---- */
 
 static inline uint32
 choose_backend(uint64 *state, uint32 backends)
@@ -334,24 +133,23 @@ choose_backend(uint64 *state, uint32 backends)
 }
 
 static void
-play_clock(const Trace *trace, Play *play)
+play_clock(const Trace *trace, Play *play, Policy policy)
 {
 	Pool	   *pool = allocate(1, sizeof(Pool));
-	bool		clock2q = strcmp(play->policy, "clock2q") == 0;
-	bool		batched = strcmp(play->policy, "batched") == 0;
+	uint32	   *where = nones(trace->pages);
 	uint64		random = UINT64CONST(88172645463325252) * (2 * play->seed - 1);
-	uint64		looks = 0;
-	uint32		hand = 0;
 
-	make_pool(pool, trace, play);
+	/* one backend alone has leases of one buffer: the rule itself */
+	make_pool(pool, policy, play->buffers, play->backends, play->backends == 1 ? 1 :
+			  pgsweep_batch_size_for(PGSWEEP_BATCH_AUTO, play->buffers, play->backends));
 	for (uint64 i = 0; i < trace->references; i++)
 	{
 		uint32		page = trace->page[i];
-		uint32		buffer = pool->where[page];
+		uint32		buffer = where[page];
 		uint32		backend;
 
 		if (i == trace->warm)
-			looks = 0;
+			pool->looks = 0;
 		if (buffer != NONE)
 		{
 			pool->usage[buffer] += pool->usage[buffer] < play->max_usage;
@@ -359,15 +157,16 @@ play_clock(const Trace *trace, Play *play)
 		}
 		play->misses[i >= trace->warm]++;
 		backend = choose_backend(&random, play->backends);
-		if (clock2q)
-			miss_clock2q(pool, backend, page, play->seed, &looks);
-		else
-			load(pool, sweep(pool, backend, batched, &hand, &looks), page,
-				 play->first);
+		buffer = find_victim(pool, backend);
+		if (pool->page[buffer] != NONE)
+			where[pool->page[buffer]] = NONE;
+		where[page] = buffer;
+		load(pool, backend, buffer, page, hash_of(page, play->seed), play->first, false);
 	}
-	play->looks = looks;
+	play->looks = pool->looks;
 	free_pool(pool);
 	free(pool);
+	free(where);
 }
 
 /*
@@ -477,7 +276,8 @@ main(int argc, char **argv)
 		if (strcmp(play.policy, "lru") == 0)
 			play_lru(&trace, &play);
 		else
-			play_clock(&trace, &play);
+			play_clock(&trace, &play, strcmp(play.policy, "clock2q") == 0 ? CLOCK2Q :
+					   strcmp(play.policy, "batched") == 0 ? BATCHED : CLOCK);
 		printf("%s " UINT64_FORMAT " " UINT64_FORMAT " " UINT64_FORMAT "\n", argv[i],
 			   play.misses[0], play.misses[1], play.looks);
 		fflush(stdout);

@@ -94,9 +94,10 @@ TPCC = (("SELECT new_order(:w)", 45), ("SELECT payment(:w)", 43),
 
 
 @contextlib.contextmanager
-def recording(folder, sample):
+def recording(folder, sample, events=False):
     """A server that is started here records."""
-    settings = {"PG_PAGE_TRACE": str(folder), "PG_PAGE_TRACE_SAMPLE": str(sample)}
+    settings = {"PG_PAGE_TRACE": str(folder), "PG_PAGE_TRACE_SAMPLE": str(sample),
+                "PG_PAGE_TRACE_EVENTS": "1" if events else ""}
     os.environ.update(settings)
     try:
         yield

@@ -22,7 +22,9 @@ RECORD = np and np.dtype([
     ("when", "<u8"), ("tablespace", "<u4"), ("database", "<u4"),
     ("relation", "<u4"), ("block", "<u4"), ("hash", "<u4"), ("buffer", "<u4"),
     ("fork", "u1"), ("flags", "u1"), ("unused", "<u2", 3)])
-HIT, RING, EXTEND, END = 0x01, 0x02, 0x04, 0x80
+HIT, RING, EXTEND, PINNED = 0x01, 0x02, 0x04, 0x08
+VICTIM, FREED, UNPINNED, END = 0x10, 0x20, 0x40, 0x80
+EVENTS = VICTIM | FREED | UNPINNED
 
 # What the player reads
 PAGES = struct.Struct("<8sIIQI4x")
@@ -33,7 +35,8 @@ PAGES_MAGIC = b"PGPAGES\0"
 ORACLE = np and np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"),
                           ("next", "<i8")])
 
-VERSION = 1
+VERSION = 1                     # of .pages
+RECORDED_VERSION = 2
 MOST_PAGES = 2**32 - 1          # one number is for "none"
 
 
@@ -90,9 +93,10 @@ def read_file(path):
     if len(data) < RECORDED.size or not data.startswith(RECORDED_MAGIC):
         raise BenchError(f"{path} is not from a recording server")
     _, version, size, sample, pid, _ = header = RECORDED.unpack_from(data)
-    if version != VERSION or size != RECORD.itemsize:
+    if version != RECORDED_VERSION or size != RECORD.itemsize:
         raise BenchError(f"{path} has version {version} and records of {size}"
-                         f" bytes; {VERSION} and {RECORD.itemsize} are known")
+                         f" bytes; {RECORDED_VERSION} and {RECORD.itemsize} are"
+                         " known")
     whole = (len(data) - RECORDED.size) // RECORD.itemsize
     records = np.frombuffer(data, RECORD, whole, RECORDED.size)
     if (len(data) != RECORDED.size + whole * RECORD.itemsize or not whole
@@ -107,7 +111,7 @@ def read_file(path):
 
 
 def read_folder(folder):
-    """(sample, records of all processes in the order of their times)."""
+    """(sample, references of all processes in the order of their times)."""
     files = sorted(folder.glob("*.trace"))
     if not files:
         raise BenchError(f"{folder} has no file of a recording server")
@@ -117,6 +121,7 @@ def read_folder(folder):
         raise BenchError(f"{folder} has files of several recordings: samples of"
                          f" 1 of {' and '.join(map(str, sorted(samples)))}")
     records = np.concatenate(parts)
+    records = records[records["flags"] & EVENTS == 0]
     order = np.argsort(records["when"], kind="stable")
     return samples.pop(), records[order]
 

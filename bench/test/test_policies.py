@@ -117,7 +117,7 @@ class Recorded(unittest.TestCase):
             content[-1]["hash"] = len(records)
             content[-1]["flags"] = formats.END
         path = self.folder / f"{pid}.1.trace"
-        path.write_bytes(HEADER.pack(magic, 1, 40, sample, pid, 16, 0, 0, 0)
+        path.write_bytes(HEADER.pack(magic, 2, 40, sample, pid, 16, 0, 0, 0)
                          + content.tobytes())
         return path
 
@@ -130,6 +130,14 @@ class Recorded(unittest.TestCase):
         found = formats.read(self.folder)
         self.assertEqual(found.pages.tolist(), [0, 1, 1, 0])
         self.assertEqual((found.count, found.left_out), (2, 1))
+
+    def test_events(self):
+        """What is no reference to a page is left out, and no ring."""
+        self.file(11, [(3, 1, 7, formats.PINNED), (4, 0, 0, formats.UNPINNED),
+                       (5, 0, 0, formats.VICTIM | formats.RING),
+                       (6, 0, 0, formats.FREED), (7, 1, 8, 0)])
+        found = formats.read(self.folder)
+        self.assertEqual((found.pages.tolist(), found.left_out), ([0, 1], 0))
 
     def test_pages_differ(self):
         """Each part of a tag makes another page."""
@@ -152,7 +160,7 @@ class Recorded(unittest.TestCase):
                 (good[:-40], "not whole"), (good[:40], "not whole"),
                 (b"", "not from a recording server"),
                 (b"x" + good[1:], "not from a recording server"),
-                (good[:8] + b"\2" + good[9:], "version 2"),
+                (good[:8] + b"\1" + good[9:], "version 1"),
                 (good[:40] + good[80:], "damaged: it says 1 records and has 0"),
                 (good + good[40:], "damaged")):
             with self.subTest(words):
