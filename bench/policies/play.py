@@ -17,6 +17,10 @@ WORK = BENCH / "policies-work"
 OURS = {"clock": ("clock", 1), "batched-8": ("batched", 8),
         "clock2q": ("clock2q", 1), "clock2q-8": ("clock2q", 8)}
 BASELINE = "clock"
+# What decides about their misses
+OWN = ("bench/policies/player.c", "bench/policies/pool.h",
+       "extension/sweep/batch.h", "extension/sweep/clock2q.h",
+       "extension/sweep/hand.h", "extension/sweep/lease.h")
 
 # Others': what libcachesim calls them, and the settings of those that need some.
 # Its CLOCK-Pro is not here: it has 2 to 43 times the misses of a clock.
@@ -84,6 +88,14 @@ def play_ours(program, path, warm, plays):
             raise BenchError(f"the player says {said} for {word}")
         found.append(Misses(*map(int, numbers)))
     return found
+
+
+def version(policy):
+    """The program that plays a policy."""
+    if policy not in OURS:
+        return PACKAGE.replace("==", " ")
+    content = b"\0".join((ROOT / path).read_bytes() for path in OWN)
+    return f"player {hashlib.sha256(content).hexdigest()[:8]}"
 
 
 def replayer(include):

@@ -156,7 +156,7 @@ class Bench(runner.Program):
                         self.python, files.path(".oracleGeneral"), warm,
                         len(trace), [(play.OTHERS[policy], n, {})
                                      for n in buffers.values()])
-                self.results.add(name, policy, dict(zip(
+                self.results.add(name, policy, play.version(policy), dict(zip(
                     buffers, (misses.counted for misses in found))))
                 # a long run that is cut has what it has done
                 self.results.write(BENCH / "policies.json")

@@ -1,8 +1,9 @@
 """Results of the bench: a data file, tables of it, and a picture.
 
 The file is JSON: {"traces": {name: {"title", "references", "pages", "sample",
-"warm"}}, "misses": {name: {policy: {pool: misses}}}}. A pool is in percent of the
-trace's pages. The first "warm" references are not counted."""
+"warm"}}, "by": {name: {policy: program}}, "misses": {name: {policy: {pool: misses}}}}.
+A pool is in percent of the trace's pages. The first "warm" references are not
+counted. A program has a version, ours a part of the hash of its source files."""
 
 import json
 
@@ -21,8 +22,9 @@ SMALL = 20                      # a pool of at most this, in percent
 
 class Results:
     def __init__(self, data=None):
-        data = data or {"traces": {}, "misses": {}}
-        self.traces, self.misses = data["traces"], data["misses"]
+        data = data or {"traces": {}, "by": {}, "misses": {}}
+        self.traces, self.by, self.misses = (data["traces"], data["by"],
+                                             data["misses"])
 
     def add_trace(self, name, title, trace, warm):
         if name in self.traces:
@@ -30,9 +32,10 @@ class Results:
         self.traces[name] = {"title": title, "references": len(trace),
                              "pages": trace.count, "sample": trace.sample,
                              "warm": warm}
-        self.misses[name] = {}
+        self.by[name], self.misses[name] = {}, {}
 
-    def add(self, name, policy, misses):
+    def add(self, name, policy, program, misses):
+        self.by[name][policy] = program
         self.misses[name][policy] = {str(pool): count
                                      for pool, count in misses.items()}
 
@@ -40,12 +43,15 @@ class Results:
         """One line for each trace, and each policy on it."""
         lines = [f" {json.dumps(name)}: {json.dumps(about)}"
                  for name, about in self.traces.items()]
+        by = [f" {json.dumps(name)}: {json.dumps(programs)}"
+              for name, programs in self.by.items()]
         parts = []
         for name, policies in self.misses.items():
             rows = [f"  {json.dumps(policy)}: {json.dumps(misses)}"
                     for policy, misses in policies.items()]
             parts.append(f" {json.dumps(name)}: {{\n" + ",\n".join(rows) + "}")
         path.write_text('{"traces": {\n' + ",\n".join(lines)
+                        + '},\n"by": {\n' + ",\n".join(by)
                         + '},\n"misses": {\n' + ",\n".join(parts) + "}}\n")
 
     def ratio(self, name, policy, pool):
@@ -110,6 +116,9 @@ class Results:
                    f" {max(all_):.3f};"
                    f" {sum(ratio <= GOOD for ratio in small)} of {len(small)}"
                    f" up to {SMALL} % are at most {GOOD:.2f}.")
+            programs = dict.fromkeys(program for played in self.by.values()
+                                     for program in played.values())
+            yield f"Played by: {'; '.join(programs)}."
             yield ""
 
     # -- picture
@@ -131,7 +140,7 @@ class Results:
 def read(path):
     try:
         data = json.loads(path.read_text())
-        return Results({"traces": data["traces"], "misses": data["misses"]})
+        return Results({part: data[part] for part in ("traces", "by", "misses")})
     except OSError as error:
         raise BenchError(f"{path}: {error.strerror}")
     except (ValueError, KeyError, TypeError):
@@ -147,5 +156,6 @@ def merged(files):
         for name, about in part.traces.items():
             if whole.traces.setdefault(name, about) != about:
                 raise BenchError(f"{path} has another trace called {name}")
+            whole.by.setdefault(name, {}).update(part.by[name])
             whole.misses.setdefault(name, {}).update(part.misses[name])
     return whole

@@ -4,6 +4,7 @@ against slow models of the same rules."""
 import json
 import os
 import random
+import re
 import struct
 import subprocess
 import tempfile
@@ -179,14 +180,16 @@ class Results(unittest.TestCase):
         made = results.Results()
         made.add_trace("a", "load A", references(1), 1200)
         for policy, misses in (("clock", 1000), ("clock2q", 850), ("ARC", 1021)):
-            made.add("a", policy, {5: misses, 40: misses})
+            made.add("a", policy, f"program of {policy}", {5: misses, 40: misses})
         return made
 
     def test_files(self):
         folder = folder_of(self)
         made, path = self.made(), folder / "a.json"
         made.write(path)
-        self.assertEqual(json.loads(path.read_text())["misses"], made.misses)
+        data = json.loads(path.read_text())
+        self.assertEqual(data["misses"], made.misses)
+        self.assertEqual(data["by"]["a"]["ARC"], "program of ARC")
         other = results.Results()
         other.add_trace("b", "load B", references(2), 1200)
         other.write(folder / "b.json")
@@ -206,6 +209,18 @@ class Results(unittest.TestCase):
         self.assertIn("| ARC | 1.021 | 1.021 |", text)
         self.assertIn("0 of 2 cells are above 1.02, the worst is 0.850;"
                       " 1 of 1 up to 20 % are at most 0.90.", text)
+        self.assertIn("Played by: program of clock; program of clock2q; program"
+                      " of ARC.", text)
+
+    def test_version(self):
+        """Whatever decides about the player's misses is part of its version."""
+        included = {name for path in play.OWN for name in re.findall(
+            r'#include "(sweep/.*|pool.h)"', (play.ROOT / path).read_text())}
+        self.assertGreater(len(included), 3)
+        self.assertEqual({Path(name).name for name in included},
+                         {Path(path).name for path in play.OWN[1:]})
+        self.assertRegex(play.version("clock2q"), r"^player [0-9a-f]{8}$")
+        self.assertEqual(play.version("ARC"), "libcachesim 0.3.5")
 
     def test_picture(self):
         folder = folder_of(self)
