@@ -201,4 +201,17 @@ evict_all();
 is(sql('SELECT count(*) FROM small'), 800, 'victims and loads are wanted, but no routine is installed: nothing is called');
 $node->stop;
 
+# ---- too early ----
+
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'test_loads'
+test_loads.early = on
+});
+my $offset = -s $node->logfile;
+is($node->start(fail_ok => 1), 0, 'a routine that is installed in _PG_init(): the server does not start');
+like(
+	slurp_file($node->logfile, $offset),
+	qr/FATAL:  buffer replacement cannot be set before shared memory exists\n/,
+	'and says why');
+
 done_testing();

@@ -21,6 +21,7 @@
 #include "storage/shmem.h"
 #include "storage/sweep_hooks.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 
 PG_MODULE_MAGIC_EXT(
@@ -174,8 +175,14 @@ startup(void)
 void
 _PG_init(void)
 {
+	static bool early = false;
+
 	if (!process_shared_preload_libraries_in_progress)
 		return;
+	DefineCustomBoolVariable("test_loads.early", "Install the routine too early.", NULL, &early,
+							 false, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	if (early)
+		SetBufferReplacement(&routine);
 	prev_request = shmem_request_hook;
 	shmem_request_hook = request;
 	prev_startup = shmem_startup_hook;
