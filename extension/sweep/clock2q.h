@@ -28,8 +28,15 @@
  * none is passed over forever.  A buffer in a slot may be unmarked: if a process
  * stops between its look at the mark and its look at the header, for a whole
  * life of a page, it can take a victim out of probation.  So can the last round
- * of a pool whose other buffers are all pinned.  A slot keeps its number for at
+ * of a pool whose other buffers are all pinned, and a strategy that knows no
+ * marks, if a switch comes before the load.  A slot keeps its number for at
  * most a lap, or two if a process leaves slots of its lease unused.
+ *
+ * So leases do not expire.  A process that uses one after others have gone round
+ * takes out by the same exchange what they have put there.  Those buffers are
+ * the main part's, unjudged.  Its own pages are judged early or, if the slot has
+ * been judged in this lap, stay until it is filled again: a lease of each side
+ * at most.
  *
  * Nothing here knows processes, buffer headers or shared memory: the caller
  * looks at usage counts and locks victims.

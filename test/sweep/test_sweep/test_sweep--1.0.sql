@@ -111,6 +111,17 @@ AS '$libdir/test_sweep_clock2q' LANGUAGE C VOLATILE STRICT;
 CREATE FUNCTION test_sweep_clock2q_codes()
 RETURNS SETOF text AS '$libdir/test_sweep_clock2q' LANGUAGE C IMMUTABLE STRICT;
 
+-- What slots, marks and leases of clock2q say of each other in this server, while no
+-- other process runs.  size is that of 'pg_sweep' in pg_shmem_allocations; pid
+-- chooses the process whose lease is looked at, 0 is all.  The columns are in
+-- test_sweep_probation.c.
+CREATE FUNCTION test_sweep_probation(size int8, pid int4 DEFAULT 0,
+		OUT processes int8, OUT batch int8, OUT fill int8, OUT judge int8,
+		OUT filled int8, OUT marked int8, OUT nowhere int8, OUT unmarked int8,
+		OUT twice int8, OUT passed int8, OUT leases int8, OUT size_taken int8,
+		OUT to_fill int8, OUT lapped int8, OUT to_judge int8, OUT waiting int8, OUT ghosts int8)
+AS '$libdir/test_sweep_probation' LANGUAGE C VOLATILE STRICT;
+
 -- What learns how much less a larger pool would read.  As above
 -- (test_sweep_advice.c).
 CREATE FUNCTION test_sweep_advice(seed int8, number int4,
