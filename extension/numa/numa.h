@@ -12,7 +12,8 @@
  * topology.[ch]	nodes, CPUs and distances, from libnuma, or emulated for tests
  * caches.[ch]	which CPUs share a core or a cache, from sysfs
  * nodes.c		which of the nodes are used
- * placement.c	which pieces of shared memory belong on which node
+ * pieces.c		which pieces of shared memory belong on which node
+ * placement.c	putting them there when the server starts
  * memory.c		where pages should be, and where the kernel says they are
  * segment.c		the named parts of the segment that have no node of their own
  * affinity.c	on which node a process runs, its PGPROC, its own memory
@@ -144,12 +145,18 @@ typedef struct PgSweepNumaPiece
 #define PGSWEEP_NUMA_PIECE_OTHER	"other" /* of what is too small to have a
 											 * name */
 
+/* pieces.c */
+extern bool pgsweep_numa_parts_in_use(void);
+extern uint64 pgsweep_numa_parts_size(uint32 node, uint64 *equal);
+extern PgSweepNumaPiece *pgsweep_numa_make_pieces(PgSweepNumaPlacement placement, bool procs,
+												  int *n);
+extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
+extern uint32 pgsweep_numa_wanted_node(int buf_id);
+
 /* placement.c */
 extern void pgsweep_numa_decide_placement(void);
 extern void pgsweep_numa_place(void);
 extern const char *pgsweep_numa_placement_note(void);
-extern PgSweepNumaPiece *pgsweep_numa_pieces(int *n);
-extern uint32 pgsweep_numa_wanted_node(int buf_id);
 extern const char *pgsweep_numa_kernel_hint(int error);
 
 /*
