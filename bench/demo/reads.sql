@@ -1,7 +1,7 @@
 -- A few rows are read most of the time, one in five transactions writes, and one
 -- in 150 reads 2,000 rows beside them by the index.
 \set rows 100000 * :scale
-\set aid permute(random_zipfian(1, :rows, 1.05), :rows)
+\set aid 1 + permute(random_zipfian(1, :rows, 1.05), :rows)
 \set what random(1, 150)
 \if :what = 1
 \set first random(1, :rows - 2000)
