@@ -50,8 +50,9 @@ class Bench(runner.Program):
         add("--seed", 1, None, "of pgbench's and the player's random numbers")
         add("--shared-buffers", "32MB", None, "of the recording server")
         parser.add_argument("--server", metavar="PREFIX", default=None,
-                            help="the recording server, or any other whose"
-                            " headers are there (default: build/18/trace)")
+                            help="the recording server; without recording,"
+                            " one whose headers are there (default:"
+                            " build/18/trace; build/18/release)")
         parser.add_argument("--convert", nargs=2, metavar=("FROM", "TO"),
                             type=Path, help="only convert a trace, to .pages"
                             " or .oracleGeneral")
@@ -81,8 +82,9 @@ class Bench(runner.Program):
         self.others = [name for name in self.args.policies
                        if name in play.OTHERS]
         self.python = play.have_others() if self.others else None
-        server = paths.Server("trace", self.args.server
-                              or paths.BUILD / "18" / "trace")
+        variant = "trace" if self.recording() else "release"
+        server = paths.Server(variant, self.args.server
+                              or paths.BUILD / "18" / variant)
         self.player = play.player(server.config("includedir-server"))
         self.results = results.Results()
         for name, title, trace in self.traces(server):
@@ -102,13 +104,16 @@ class Bench(runner.Program):
                    f" {trace.left_out} references through rings left out")
         return 0
 
+    def recording(self):
+        return self.args.trace is None and self.args.made is None
+
     def traces(self, server):
         """Yields (name, title, Trace)."""
         for path in self.args.trace or ():
             yield path.stem, path.stem, formats.read(path)
         if self.args.made is not None:
             yield from self.made_traces()
-        if self.args.trace is None and self.args.made is None:
+        if self.recording():
             yield from self.recorded_traces(server)
 
     def made_traces(self):
