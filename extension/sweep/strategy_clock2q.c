@@ -18,7 +18,7 @@
  * - While there may be free buffers, no page leaves from probation (first lap).
  *	 So they are used before any page leaves that is still wanted.
  *
- * What processes share: the two hands of the slots and the length (a line, once
+ * What processes share: the two hands of the slots and the length (a line, twice
  * for each lease), slots (64 bytes are 16 of them, two exchanges for each load),
  * marks (64 bytes are 64 buffers, two stores for each load), and ghosts (64 bytes
  * for each page that comes or goes).  While there are free buffers, their number
