@@ -81,7 +81,7 @@ CREATE VIEW pg_sweep_status AS
 
 COMMENT ON VIEW pg_sweep_status IS 'one row: the state of pg_sweep on this server, and what is active';
 COMMENT ON COLUMN pg_sweep_status.state IS 'ok, not preloaded, server not patched, or wrong API; if not ok, only note and server_api are known';
-COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; otherwise the core patches of the series that the server lacks';
+COMMENT ON COLUMN pg_sweep_status.note IS 'what to do about a state that is not ok; otherwise the core patches of the series that the server lacks; and what to do if SQL objects and library are of different versions';
 COMMENT ON COLUMN pg_sweep_status.server_api IS 'number of the server''s hook contract; NULL without the patch';
 COMMENT ON COLUMN pg_sweep_status.strategy IS 'strategy of new allocations';
 COMMENT ON COLUMN pg_sweep_status.configured IS 'pg_sweep.strategy as last applied';

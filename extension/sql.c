@@ -12,7 +12,10 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_extension.h"
 #include "compat.h"
 #include "feature.h"
 #include "funcapi.h"
@@ -22,10 +25,63 @@
 #include "shared.h"
 #include "sql.h"
 #include "utils/backend_status.h"
+#include "utils/fmgroids.h"
 #include "utils/regproc.h"
+#include "utils/rel.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_status);
 PG_FUNCTION_INFO_V1(pg_sweep_reset_stats);
+
+/*
+ * The version of the extension's SQL objects in this database; NULL if there
+ * are none.
+ */
+static char *
+objects_version(void)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	char	   *version = NULL;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum("pg_sweep"));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, Anum_pg_extension_extversion,
+										 RelationGetDescr(rel), &isnull);
+
+		if (!isnull)
+			version = TextDatumGetCString(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return version;
+}
+
+/*
+ * What to do if SQL objects and library are of different versions; NULL if
+ * they are not.  Objects are newer after an update in a server that has not
+ * been restarted since, and on a standby that has an older library.
+ */
+static const char *
+version_note(void)
+{
+	const char *objects = objects_version();
+	int			order = objects ? strverscmp(objects, PGSWEEP_VERSION) : 0;
+
+	if (order < 0)
+		return psprintf("The SQL objects are of version %s, the library is of version %s; use ALTER EXTENSION pg_sweep UPDATE.",
+						objects, PGSWEEP_VERSION);
+	if (order > 0)
+		return psprintf("The SQL objects are of version %s, the library is of version %s; install library version %s and restart the server.",
+						objects, PGSWEEP_VERSION, objects);
+	return NULL;
+}
 
 /*
  * Refuse to make a row of a function that was declared with another number of
@@ -35,12 +91,17 @@ PG_FUNCTION_INFO_V1(pg_sweep_reset_stats);
 static void
 check_columns(FunctionCallInfo fcinfo, int natts, int n)
 {
-	if (natts != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("function %s is declared with %d columns, but the library has %d",
-						format_procedure(fcinfo->flinfo->fn_oid), natts, n),
-				 errhint("Library and SQL objects are of different versions: use ALTER EXTENSION pg_sweep UPDATE.")));
+	const char *note;
+
+	if (natts == n)
+		return;
+	note = version_note();
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("function %s is declared with %d columns, but the library has %d",
+					format_procedure(fcinfo->flinfo->fn_oid), natts, n),
+			 note ? errhint("%s", note) :
+			 errhint("The function is not that of this library's SQL file: drop the extension and create it again.")));
 }
 
 /*
@@ -69,6 +130,8 @@ Datum
 pg_sweep_get_status(PG_FUNCTION_ARGS)
 {
 	PgSweepState state = pgsweep_state();
+	const char *note = pgsweep_state_note(state);
+	const char *versions = version_note();
 	TupleDesc	tupdesc;
 	PgSweepRow	row = {0};
 
@@ -76,7 +139,8 @@ pg_sweep_get_status(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 
 	put_text(&row, pgsweep_state_name(state));
-	put_text(&row, pgsweep_state_note(state));
+	put_text(&row, note && versions ? psprintf("%s %s", note, versions) :
+			 note ? note : versions);
 	if (state == PGSWEEP_STATE_NOT_PATCHED)
 		put_null(&row);
 	else
