@@ -1,8 +1,9 @@
 
 # docs/reference.md against the running server: it has each parameter, function,
 # view and column of the extension, with type, default, range and unit as the
-# server tells them, and nothing that does not exist.  The comparison itself is
-# tested, too: on changed copies of the page it must report what was changed.
+# server tells them, the columns in their order, and nothing that does not exist.
+# The comparison itself is tested, too: on changed copies of the page it must
+# report what was changed.
 
 use strict;
 use warnings FATAL => 'all';
@@ -25,11 +26,19 @@ my %changed_by = (
 	postmaster => 'restart',
 	superuser => 'superuser');
 
+# A line per view: its columns in their order
+sub orders
+{
+	my ($columns) = @_;
+
+	return map { "order $_: @{ $columns->{$_} }" } keys %$columns;
+}
+
 # Lines "key: attributes", sorted, of what the page says
 sub documented
 {
 	my ($text) = @_;
-	my (@facts, $section, $view);
+	my (@facts, $section, $view, %columns);
 
 	for my $line (split /\n/, $text)
 	{
@@ -54,16 +63,17 @@ sub documented
 		elsif (defined $view)
 		{
 			push @facts, "column $view.$name: $cells[0]";
+			push @{ $columns{$view} }, $name;
 		}
 	}
-	return sort @facts;
+	return sort @facts, orders(\%columns);
 }
 
 # The same of what the server has
 sub existing
 {
 	my ($node) = @_;
-	my @facts;
+	my (@facts, %columns);
 	my $rows = sub {
 		my ($query) = @_;
 		return map { [ split /\|/, $_, -1 ] } split /\n/,
@@ -99,13 +109,15 @@ SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod)
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
   JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
   JOIN pg_attribute a ON a.attrelid = c.oid
- WHERE d.deptype = 'e' AND e.extname = 'pg_sweep' AND a.attnum > 0 AND NOT a.attisdropped}))
+ WHERE d.deptype = 'e' AND e.extname = 'pg_sweep' AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY a.attnum}))
 	{
 		my ($view, $column, $type) = @$_;
 		push @facts, "view $view" unless grep { $_ eq "view $view" } @facts;
 		push @facts, "column $view.$column: " . ($types{$type} // $type);
+		push @{ $columns{$view} }, $column;
 	}
-	return sort @facts;
+	return sort @facts, orders(\%columns);
 }
 
 # What one list has and the other has not: a list of complaints
@@ -144,13 +156,13 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_sweep');
 my @existing = existing($node);
 
-for my $kind ('parameter', 'function', 'view', 'column')
+for my $kind ('parameter', 'function', 'view', 'column', 'order')
 {
 	my $of = sub { grep { /^$kind / } @_ };
 	my @documented = $of->(documented($page));
 	my @there = $of->(@existing);
 
-	cmp_ok(scalar @there, '>', 9, "the server has each $kind of the extension");
+	cmp_ok(scalar @there, '>', 9, 'the server tells ' . @there . " times: $kind");
 	is_deeply([ differences(\@documented, \@there) ], [],
 		"docs/reference.md and the server agree on each $kind");
 }
@@ -193,6 +205,10 @@ for (
 	ok(scalar(grep { index($_, $complaint) == 0 } @complaints), 'and the change is reported')
 	  or diag(join "\n", @complaints);
 }
+is_deeply(
+	[ map { /^(.*?: order .*? laps)/ } differences([ documented($page =~ s/^(\| `laps` .*\n)(\| `victims` .*\n)/$2$1/mr) ], \@existing) ],
+	[ 'not documented: order pg_sweep_ring: ring laps', 'does not exist: order pg_sweep_ring: ring victims laps' ],
+	'columns in another order are reported');
 is_deeply([ unknown_names('pg_sweep_strategies, pg_sweep_starategies, pg_sweep.batch', \@existing) ],
 	[ 'pg_sweep.batch', 'pg_sweep_starategies' ], 'a name that does not exist is reported');
 
