@@ -13,9 +13,23 @@
 
 bool		pgsweep_ring_eager_flush = false;
 
+/*
+ * ALTER ROLE and the like may set what this server cannot do: a dump that has
+ * it must be restorable.  It is refused when it is to be used.
+ */
 static bool
 check_eager_flush(bool *newval, void **extra, GucSource source)
 {
+	const char *missing = pgsweep_feature_missing(&pgsweep_ring_feature);
+
+	if (source == PGC_S_TEST && *newval && missing)
+	{
+		ereport(NOTICE,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("\"%s\" cannot be used on this server", "pg_sweep.ring_eager_flush"),
+				 errdetail("%s", missing)));
+		return true;
+	}
 	return pgsweep_check_guc(&pgsweep_ring_feature, *newval);
 }
 
