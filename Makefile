@@ -27,8 +27,10 @@ sweep_version := $(shell $(PG_CONFIG) --version)
 ifeq ($(sweep_version),)
 $(error PG_CONFIG=$(PG_CONFIG) cannot be run)
 endif
-ifneq ($(filter 18%,$(word 2,$(sweep_version))),$(word 2,$(sweep_version)))
-$(error PG_CONFIG=$(PG_CONFIG) is of $(sweep_version); pg_sweep is for PostgreSQL 18)
+sweep_majors := $(sort $(patsubst $(sweep_srcdir)/core-hooks/%/series,%,$(wildcard $(sweep_srcdir)/core-hooks/*/series)))
+sweep_major := $(strip $(foreach m,$(sweep_majors),$(if $(filter $(m)%,$(word 2,$(sweep_version))),$(m))))
+ifeq ($(sweep_major),)
+$(error PG_CONFIG=$(PG_CONFIG) is of $(sweep_version); pg_sweep is for PostgreSQL $(sweep_majors))
 endif
 
 MODULE_big = pg_sweep
@@ -87,8 +89,8 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(call sweep_find,*.h) $(sweep_hooks_h) | sweep-object-folders
 
 # It stands for all of them: they are written at once.
-$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/18/* $(sweep_srcdir)/core-hooks/18/*/*) $(sweep_srcdir)/tools/hooks-header
-	$(sweep_srcdir)/tools/hooks-header 18 $(sweep_out)/include
+$(sweep_hooks_h): $(wildcard $(sweep_srcdir)/core-hooks/$(sweep_major)/* $(sweep_srcdir)/core-hooks/$(sweep_major)/*/*) $(sweep_srcdir)/tools/hooks-header
+	$(sweep_srcdir)/tools/hooks-header $(sweep_major) $(sweep_out)/include
 
 $(sweep_ab): $(sweep_ab_parts)
 	rm -rf $@.parts && $(MKDIR_P) $@.parts/ab

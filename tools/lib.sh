@@ -3,8 +3,6 @@
 
 sweep_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 sweep_build=$sweep_root/build
-sweep_major=18
-sweep_base=$sweep_build/$sweep_major
 
 say() { printf '==> %s\n' "$*" >&2; }
 warn() { printf 'warning: %s\n' "$*" >&2; }
@@ -14,6 +12,18 @@ die() {
 	local hint
 	for hint in "$@"; do printf '  hint: %s\n' "$hint" >&2; done
 	exit 1
+}
+
+# The major version of PostgreSQL; "make MAJOR=NN" sets SWEEP_MAJOR.
+export SWEEP_MAJOR=${SWEEP_MAJOR:-18}
+sweep_major=$SWEEP_MAJOR
+sweep_base=$sweep_build/$sweep_major
+series_dir=$sweep_root/core-hooks/$sweep_major
+
+check_major() {
+	[ -f "$series_dir/series" ] ||
+		die "there are no patches for PostgreSQL $sweep_major" \
+			"there are patches for: $(cd "$sweep_root/core-hooks" && echo [0-9]*)"
 }
 
 check_variant() {
@@ -93,8 +103,6 @@ tree_version() {
 
 # PostgreSQL 18.6 -> 18, 19devel -> 19
 version_major() { printf '%s\n' "${1%%[!0-9]*}"; }
-
-series_dir=$sweep_root/core-hooks/$sweep_major
 
 # Print the patch names of a series, without comments and empty lines.
 series_names() { sed -e 's/[[:space:]]*#.*$//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1/series"; }

@@ -1,5 +1,8 @@
 # project.mk: the targets of the project itself; included by Makefile.
 
+# For tools and tests: a major version that core-hooks has patches for
+export SWEEP_MAJOR := $(or $(MAJOR),18)
+
 VARIANT ?= $(default_variant)
 default_variant = release
 sweep_tools := $(sweep_srcdir)/tools
@@ -14,7 +17,7 @@ all install:
 	@$(sweep_tools)/server $(VARIANT)
 
 uninstall installcheck: all
-	@$(MAKE) -C $(sweep_srcdir) --no-print-directory PG_CONFIG=$(sweep_srcdir)/build/18/$(VARIANT)/bin/pg_config $@
+	@$(MAKE) -C $(sweep_srcdir) --no-print-directory PG_CONFIG=$(sweep_srcdir)/build/$(SWEEP_MAJOR)/$(VARIANT)/bin/pg_config $@
 
 clean:
 	@$(sweep_tools)/clean

@@ -11,6 +11,8 @@ from ab.errors import UserError as BenchError
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
+MAJOR = os.environ.get("SWEEP_MAJOR") or "18"
+SERVERS = BUILD / MAJOR
 # Clusters and results. Elsewhere if build/ is on a file system that is not fit
 # for them, such as a host's file system mounted in a virtual machine.
 BENCH = Path(os.environ.get("SWEEP_BENCH_DIR") or BUILD / "bench")
@@ -52,9 +54,9 @@ class Server:
                         if ours else ""))
         self.version = self.run("postgres", "--version").split()[2]
         major = self.version.split(".")[0]
-        if major != "18":
+        if major != MAJOR:
             raise BenchError(f"{self.bin('postgres')} is version"
-                             f" {self.version}; 18 is needed")
+                             f" {self.version}; {MAJOR} is needed")
 
     def bin(self, program):
         return self.prefix / "bin" / program
@@ -78,18 +80,18 @@ def add_server_options(parser):
     """The options that name other servers than those of build/."""
     parser.add_argument("--stock", metavar="PREFIX", default=None,
                         help="install prefix of the unpatched server"
-                             " (default: build/18/stock)")
+                             f" (default: build/{MAJOR}/stock)")
     parser.add_argument("--patched", metavar="PREFIX", default=None,
                         help="install prefix of the patched server with"
-                             " pg_sweep (default: build/18/release)")
+                             f" pg_sweep (default: build/{MAJOR}/release)")
 
 
 def stock_server(args):
-    return Server("stock", args.stock or BUILD / "18" / "stock")
+    return Server("stock", args.stock or SERVERS / "stock")
 
 
 def patched_server(args, variant="release"):
-    return Server("patched", args.patched or BUILD / "18" / variant)
+    return Server("patched", args.patched or SERVERS / variant)
 
 
 def make_bench_dir():

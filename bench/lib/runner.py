@@ -144,7 +144,7 @@ class Bench(Program):
     boxed = False               # --minutes
     controlled = False          # --control
     needs_stock = True
-    patched_variant = "release"     # in build/18
+    patched_variant = "release"     # in build/MAJOR
     baseline = sides.STOCK_SERVER.name
 
     @classmethod

@@ -84,7 +84,7 @@ class Bench(runner.Program):
         self.python = play.have_others() if self.others else None
         variant = "trace" if self.recording() else "release"
         server = paths.Server(variant, self.args.server
-                              or paths.BUILD / "18" / variant)
+                              or paths.SERVERS / variant)
         self.player = play.player(server.config("includedir-server"))
         self.results = results.Results()
         for name, title, trace in self.traces(server):

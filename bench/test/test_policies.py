@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.lib import plot
-from bench.lib.paths import BUILD, BenchError
+from bench.lib.paths import SERVERS, BenchError
 from bench.policies import play, results
 from bench.policies import trace as formats
 
@@ -388,7 +388,7 @@ class Player(unittest.TestCase):
 class Patch(unittest.TestCase):
     def test_fits(self):
         """trace.patch fits the series as it is, without fuzz."""
-        source = BUILD / "18" / "src-patched"
+        source = SERVERS / "src-patched"
         if not source.exists():
             self.skipTest("there is no patched source: run tools/server")
         done = subprocess.run(

@@ -16,7 +16,7 @@ from bench.lib.paths import BenchError
 from bench.policies import record
 from bench.policies import trace as formats
 
-SERVER = paths.BUILD / "18" / "trace"
+SERVER = paths.SERVERS / "trace"
 HEADERS = SERVER / "include/postgresql/server/storage/page_trace.h"
 
 # 500 pages, more than the 128 buffers have room for, and an index

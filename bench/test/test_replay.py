@@ -20,7 +20,7 @@ from bench.lib.paths import BenchError
 from bench.policies import play, record
 from bench.policies import trace as formats
 
-SERVER = paths.BUILD / "18" / "trace"
+SERVER = paths.SERVERS / "trace"
 WANTED = int(os.environ.get("PG_SWEEP_REPLAY_VICTIMS") or 50_000)
 STRATEGIES = {"clock2q": WANTED, "batched": WANTED // 10, "stock": WANTED // 10}
 BATCH = 16

@@ -59,7 +59,7 @@ PRIVATE_BYTES = 64
 def source_tree():
     """The patched server's sources, for the files of it that are played."""
     tree = Path(os.environ.get("SWEEP_SERVER_SOURCE")
-                or ROOT / "build" / "18" / "src-patched")
+                or paths.SERVERS / "src-patched")
     if not (tree / SERVER_FILES[0]).is_file():
         raise BenchError(f"{tree / SERVER_FILES[0]} is missing:"
                          " run make server")
@@ -259,7 +259,7 @@ def rename_exported(obj):
 def build(level="O2", prefix=None, loads=LOADS):
     """Build what has changed; returns the program. prefix: of the patched
     server, by default build/18/release."""
-    release = ROOT / "build" / "18" / "release"
+    release = paths.SERVERS / "release"
     server = paths.Server("patched", prefix or release)
     label = ""
     if server.prefix != release.resolve():

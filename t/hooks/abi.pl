@@ -11,8 +11,8 @@ use SweepTest;
 use Test::More;
 
 my $top = sweep_root();
-my $stock = "$top/build/18/stock";
-my $patched = "$top/build/18/release";
+my $stock = "$top/build/$ENV{SWEEP_MAJOR}/stock";
+my $patched = "$top/build/$ENV{SWEEP_MAJOR}/release";
 
 foreach my $prefix ($stock, $patched)
 {

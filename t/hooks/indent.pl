@@ -12,8 +12,9 @@ use SweepTest;
 use Test::More;
 
 my $top = sweep_root();
-my $pristine = "$top/build/18/src";
-my $stock = "$top/build/18/stock";
+my $major = $ENV{SWEEP_MAJOR};
+my $pristine = "$top/build/$major/src";
+my $stock = "$top/build/$major/stock";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/indent";
 
 plan skip_all => 'the stock server is not built (make server VARIANT=stock)' unless -x "$stock/bin/pg_config";
@@ -28,7 +29,7 @@ command_ok([ 'gcc', '-O1', '-o', $indent, "-I$include", glob("$pristine/src/tool
 	'pg_bsd_indent compiles');
 
 # The touched files, patched, and what pgindent needs
-my $series = join '', map { slurp_file($_) } map { glob("$top/core-hooks/18/$_") } '*.patch', 'optional/*.patch';
+my $series = join '', map { slurp_file($_) } map { glob("$top/core-hooks/$major/$_") } '*.patch', 'optional/*.patch';
 my %touched = map { $_ => 1 } $series =~ m{^\+\+\+ b/(\S+)}mg;
 my $typedefs = 'src/tools/pgindent/typedefs.list';
 my $tree = "$work/tree";

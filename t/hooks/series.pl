@@ -1,4 +1,4 @@
-# The patches of core-hooks/18 apply to the pristine source without fuzz, can be
+# The patches of core-hooks/MAJOR apply to the pristine source without fuzz, can be
 # reverted without a trace, have a complete header, and are small.  So do the optional
 # ones, after the series or alone.
 # core-hooks/apply refuses trees and options that do not fit.
@@ -16,17 +16,18 @@ use SweepTest;
 use Test::More;
 
 my $top = sweep_root();
+my $major = $ENV{SWEEP_MAJOR};
 my $hooks = "$top/core-hooks";
-my $pristine = "$top/build/18/src";
+my $pristine = "$top/build/$major/src";
 my $apply = "$hooks/apply";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/patch_series";
 
 plan skip_all => 'there is no pristine source (make server)' unless -f "$pristine/configure";
 make_path($work);
 
-my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file("$hooks/18/series");
-my @optional = map { "optional/" . basename($_) } glob("$hooks/18/optional/*.patch");
-my %text = map { $_ => slurp_file("$hooks/18/$_") } @series, @optional;
+my @series = grep { $_ ne '' } map { s/\s*#.*|\s+$//gr } split /\n/, slurp_file("$hooks/$major/series");
+my @optional = map { "optional/" . basename($_) } glob("$hooks/$major/optional/*.patch");
+my %text = map { $_ => slurp_file("$hooks/$major/$_") } @series, @optional;
 my %patch = map { $_ => $text{$_} } @series;
 my $newest = 'storage/sweep_hooks.h';
 my @new = ("src/include/$newest", 'src/include/storage/lwlock_queue.h',
@@ -35,7 +36,7 @@ my @new_optional = ('src/include/storage/hit_sample.h');
 
 # ---- the patches of the series ----
 
-is_deeply([ sort @series ], [ sort map { basename($_) } glob("$hooks/18/*.patch") ],
+is_deeply([ sort @series ], [ sort map { basename($_) } glob("$hooks/$major/*.patch") ],
 	'the series names every patch of the folder: ' . join(', ', @series));
 my $readme = slurp_file("$hooks/README.md");
 
@@ -69,7 +70,7 @@ foreach my $name (@series, @optional)
 	my ($head, $diff) = split /^---\n/m, $text{$name}, 2;
 
 	like($head, qr/^Subject: [A-Z]\S* .{5,60}$/m, "$name: Subject");
-	like($head, qr/^Base: PostgreSQL 18\.\d+$/m, "$name: Base");
+	like($head, qr/^Base: PostgreSQL $major\.\d+$/m, "$name: Base");
 	like($head, qr/^\Q$_\E: .{20,}/m, "$name: $_")
 	  foreach ('What', 'Why', 'Files', 'Cost when unused', 'How to get rid of it');
 	like($readme, qr/^#+ .*\Q$name\E/m, "$name has a section in core-hooks/README.md");
@@ -190,7 +191,7 @@ is_deeply([ changed($before, digests($tree)) ], [], 'and nothing was changed');
 my $bare = small_tree('bare');
 foreach my $name (@series)
 {
-	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/18/$name" ]);
+	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/$major/$name" ]);
 	is($?, 0, "$name applies without fuzz");
 	unlike($log, qr/fuzz|offset/, 'and at the lines that it says');
 }
@@ -228,7 +229,7 @@ like($out, qr/^  \Q$_\E$/m, "which it says of $_") foreach @series, @optional;
 
 foreach my $name (@optional)
 {
-	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/18/$name" ]);
+	my ($log, $warnings) = run_command([ 'patch', '-d', $bare, '-p1', '-F0', '-f', '-i', "$hooks/$major/$name" ]);
 	is($?, 0, "$name applies without fuzz");
 	unlike($log, qr/fuzz|offset/, 'and at the lines that it says');
 }
@@ -269,8 +270,8 @@ foreach my $name (@optional)
 
 # ---- the headers stand alone ----
 
-my ($include, $ignored) = run_command([ "$top/build/18/release/bin/pg_config", '--includedir-server' ])
-  if -x "$top/build/18/release/bin/pg_config";
+my ($include, $ignored) = run_command([ "$top/build/$major/release/bin/pg_config", '--includedir-server' ])
+  if -x "$top/build/$major/release/bin/pg_config";
 
 # a use of each header
 my %uses = (
@@ -316,7 +317,7 @@ SKIP:
 }
 
 # The extension is built with the headers that this tool writes.
-command_ok([ "$top/tools/hooks-header", '18', "$work/hooks" ], 'hooks-header writes the headers that the patches add');
+command_ok([ "$top/tools/hooks-header", $major, "$work/hooks" ], 'hooks-header writes the headers that the patches add');
 is_deeply([ map { "src/include$_" } sort grep { /\.h$/ } keys %{ digests("$work/hooks") } ],
 	[ sort @new, @new_optional ], 'these, and nothing else');
 command_ok([ 'cmp', "$with_optional/$_", "$work/hooks/" . s{^src/include/}{}r ], "and as the patches do it: $_")
@@ -403,7 +404,7 @@ my @hooks = qw(ActivateBufferReplacement GetAccessStrategyRing GetBufferReplacem
 sub server_with_headers
 {
 	my ($name, $tree) = @_;
-	my ($stock_include) = run_command([ "$top/build/18/stock/bin/pg_config", '--includedir-server' ]);
+	my ($stock_include) = run_command([ "$top/build/$major/stock/bin/pg_config", '--includedir-server' ]);
 	my $dir = "$work/server-$name";
 
 	remove_tree($dir);
@@ -412,14 +413,14 @@ sub server_with_headers
 	system_or_bail('cp', '-a', "$tree/src/include/storage", "$dir/server") if defined $tree;
 	append_to_file("$dir/pg_config",
 		    "#!/bin/sh\n[ \"\$*\" = --includedir-server ] && exec echo '$dir/server'\n"
-		  . "exec '$top/build/18/stock/bin/pg_config' \"\$@\"\n");
+		  . "exec '$top/build/$major/stock/bin/pg_config' \"\$@\"\n");
 	chmod 0755, "$dir/pg_config" or die $!;
 	return $dir;
 }
 
 SKIP:
 {
-	skip 'the stock server is not built (make server VARIANT=stock)', 1 unless -x "$top/build/18/stock/bin/pg_config";
+	skip 'the stock server is not built (make server VARIANT=stock)', 1 unless -x "$top/build/$major/stock/bin/pg_config";
 
 	foreach my $without ('all', @series[ 1 .. $#series ])
 	{
@@ -478,17 +479,19 @@ make_path("$work/empty");
 refused('not a source tree', "$work/empty", '.* is not a PostgreSQL source tree');
 
 my $foreign = small_tree('foreign');
-edit("$foreign/configure", "PACKAGE_VERSION='18.", "PACKAGE_VERSION='17.");
-refused('another major version', $foreign, 'there are no patches for PostgreSQL 17\.');
+edit("$foreign/configure", "PACKAGE_VERSION='$major.", "PACKAGE_VERSION='16.");
+refused('another major version', $foreign, 'there are no patches for PostgreSQL 16\.');
+command_fails_like([ 'env', 'SWEEP_MAJOR=16', "$top/tools/server" ],
+	qr/there are no patches for PostgreSQL 16\n.*there are patches for: .*$major/, 'nor is its server built');
 
 my $changed = small_tree('changed');
 edit("$changed/src/backend/storage/buffer/freelist.c", 'have_free_buffer(void)', 'have_free_buffer(int x)');
 refused('a tree with other changes at the same place',
-	$changed, '0002-sweep-replacement-hooks\.patch does not fit PostgreSQL 18\.\d+ in .*/changed$');
+	$changed, "0002-sweep-replacement-hooks\\.patch does not fit PostgreSQL $major\\.\\d+ in .*/changed\$");
 refused('a tree with other changes, --check', $changed, '0002-.* does not fit', '--check');
 
 my $partial = small_tree('partial');
-system_or_bail('patch', '-s', '-d', $partial, '-p1', '-i', "$hooks/18/$series[0]");
+system_or_bail('patch', '-s', '-d', $partial, '-p1', '-i', "$hooks/$major/$series[0]");
 refused('a tree patched in part', $partial, '0001-hooks-api\.patch does not fit');
 
 refused('a patch that is not there', $tree, '--without nonsense: no such patch', '--without', 'nonsense');

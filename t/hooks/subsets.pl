@@ -19,8 +19,9 @@ use SweepTest;
 use Test::More;
 
 my $top = sweep_root();
-my $pristine = "$top/build/18/src";
-my $build = "$top/build/18/obj/stock";
+my $major = $ENV{SWEEP_MAJOR};
+my $pristine = "$top/build/$major/src";
+my $build = "$top/build/$major/obj/stock";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/subsets";
 
 plan skip_all => 'the stock server is not built (make server VARIANT=stock)' unless -f "$build/compile_commands.json";
@@ -45,7 +46,7 @@ my %exports = map { $_->[0] => $_->[2] } @patches;
 my %patch_of = map { my $name = $_->[0]; map { $_ => $name } @{ $_->[2] } } @patches;
 
 my %file = map { basename($_) =~ /^(?:\d+-)?(.*)\.patch$/ ? ($1 => $_) : () }
-  map { glob("$top/core-hooks/18/$_") } '*.patch', 'optional/*.patch';
+  map { glob("$top/core-hooks/$major/$_") } '*.patch', 'optional/*.patch';
 is_deeply([ sort @names ], [ sort keys %file ], 'the table has each patch');
 my @whole = grep { !$optional{$_} } @names;
 

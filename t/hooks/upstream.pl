@@ -17,7 +17,7 @@ use Test::More;
 
 my $top = sweep_root();
 my $folder = "$top/core-hooks/upstream";
-my $base = "$top/build/18";
+my $base = "$top/build/$ENV{SWEEP_MAJOR}";
 my $stock = "$base/stock";
 my $work = "$PostgreSQL::Test::Utils::tmp_check/upstream";
 

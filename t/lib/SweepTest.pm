@@ -383,7 +383,7 @@ sub sweep_root
 # PG_SWEEP_STOCK names another one than that of "make server".
 sub stock_prefix
 {
-	my $prefix = $ENV{PG_SWEEP_STOCK} // sweep_root() . '/build/18/stock';
+	my $prefix = $ENV{PG_SWEEP_STOCK} // sweep_root() . "/build/$ENV{SWEEP_MAJOR}/stock";
 
 	return -x "$prefix/bin/postgres" ? $prefix : undef;
 }

@@ -25,7 +25,7 @@ my $seed = $ENV{LWLOCK_HARNESS_SEED} || 1;
 my $pg_config = $ENV{PG_CONFIG} || 'pg_config';
 
 # A server that this project has built has its source, too; others may not.
-my $source = $ENV{LWLOCK_HARNESS_SOURCE} || "$top/build/18/src-patched";
+my $source = $ENV{LWLOCK_HARNESS_SOURCE} || "$top/build/$ENV{SWEEP_MAJOR}/src-patched";
 if ($pg_config !~ m{^\Q$top\E/build/} && !-f "$source/src/include/storage/lwlock_queue.h")
 {
 	plan skip_all => "there is no source of a patched server in $source";

@@ -61,7 +61,7 @@ my $home = abs_path($node->config_data('--bindir') . '/..');
 my $is_ours = index($home, "$top/build/") == 0;
 my $asserts = $node->safe_psql('postgres', 'SHOW debug_assertions') eq 'on';
 ok($has_info, 'the server tells how many buffers are pinned')
-  if slurp_file("$top/core-hooks/18/series") =~ /pins-private-refcount/ && $is_ours;
+  if slurp_file("$top/core-hooks/$ENV{SWEEP_MAJOR}/series") =~ /pins-private-refcount/ && $is_ours;
 
 sub random_steps
 {
@@ -189,7 +189,7 @@ $sweep->stop;
 SKIP:
 {
 	# This clone may have no build of a server of unknown origin.
-	my $prefix = $ENV{PG_SWEEP_RELEASE} // ($is_ours ? "$top/build/18/release" : undef);
+	my $prefix = $ENV{PG_SWEEP_RELEASE} // ($is_ours ? "$top/build/$ENV{SWEEP_MAJOR}/release" : undef);
 	$prefix = $home unless $asserts;
 
 	skip 'there is no server without assertions (make servers, or set PG_SWEEP_RELEASE)', 1

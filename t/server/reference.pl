@@ -178,7 +178,7 @@ for my $path ('README.md', 'docs/reference.md', 'docs/results.md',
 # The vocabulary leads to what is there
 my ($words) = $page =~ /^## Words\n(.*?)^## /ms;
 my @paths = $words =~ m{`((?:extension|t|test)/\w+)`}g;
-push @paths, map { "core-hooks/18/$_.patch" } $words =~ /`(\d{4}-[\w-]+)`/g;
+push @paths, map { "core-hooks/$ENV{SWEEP_MAJOR}/$_.patch" } $words =~ /`(\d{4}-[\w-]+)`/g;
 cmp_ok(scalar @paths, '>=', 20, 'the vocabulary names folders and patches');
 is_deeply([ grep { !-e "$top/$_" } @paths ],
 	[], 'the vocabulary names no folder or patch that does not exist');

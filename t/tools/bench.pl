@@ -71,12 +71,12 @@ like($said, qr{^pgbench_ro:.*?bench/run pgbench --scenario beyond --scale 3000 -
 SKIP:
 {
 	skip 'the servers to compare are not there (make servers)', 9
-	  unless -x "$top/build/18/stock/bin/postgres" && -x "$top/build/18/release/bin/postgres";
+	  unless -x "$top/build/$ENV{SWEEP_MAJOR}/stock/bin/postgres" && -x "$top/build/$ENV{SWEEP_MAJOR}/release/bin/postgres";
 
 	# A server without initdb is good enough for pins, which copies another's
 	# files, but not for COPY.
 	make_path("$work/stock/bin");
-	foreach my $program (glob("$top/build/18/stock/bin/*"))
+	foreach my $program (glob("$top/build/$ENV{SWEEP_MAJOR}/stock/bin/*"))
 	{
 		my $name = basename($program);
 

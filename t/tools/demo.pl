@@ -138,7 +138,7 @@ is(scalar(grep { -s "$work/demo/reads/$_" } qw(ab.json ab.csv)), 2, 'reads: its 
 $shown = scene($out, 'Simulator');
 SKIP:
 {
-	skip 'no server to build the simulator from', 3 unless -x "$top/build/18/release/bin/pg_config" && -d "$top/build/18/src-patched";
+	skip 'no server to build the simulator from', 3 unless -x "$top/build/$ENV{SWEEP_MAJOR}/release/bin/pg_config" && -d "$top/build/$ENV{SWEEP_MAJOR}/src-patched";
 	my %rate = $shown =~ /^(stock|batched|partitioned) +([\d.]+) +[\d,]+ +[\d,]+$/mg;
 
 	is(join(' ', sort keys %rate), 'batched partitioned stock', 'sim: three strategies') or diag($shown, $err);
