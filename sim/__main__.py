@@ -129,7 +129,8 @@ def options():
     it.add_argument("--level", choices=("O0", "O2"), default="O2",
                     help="optimization of the engine (default O2)")
     it.add_argument("--patched", metavar="PREFIX",
-                    help="patched server (default build/18/release)")
+                    help="patched server (default"
+                    f" build/{paths.MAJOR}/release)")
     it.add_argument("--loads", metavar="FILE", default=build.LOADS,
                     type=lambda name: Path(name).resolve(),
                     help="in place of loads/loads.c, for tests")

@@ -52,7 +52,7 @@ class Bench(runner.Program):
         parser.add_argument("--server", metavar="PREFIX", default=None,
                             help="the recording server; without recording,"
                             " one whose headers are there (default:"
-                            " build/18/trace; build/18/release)")
+                            f" build/{paths.MAJOR}/trace and release)")
         parser.add_argument("--convert", nargs=2, metavar=("FROM", "TO"),
                             type=Path, help="only convert a trace, to .pages"
                             " or .oracleGeneral")

@@ -258,7 +258,7 @@ def rename_exported(obj):
 
 def build(level="O2", prefix=None, loads=LOADS):
     """Build what has changed; returns the program. prefix: of the patched
-    server, by default build/18/release."""
+    server, by default build/MAJOR/release."""
     release = paths.SERVERS / "release"
     server = paths.Server("patched", prefix or release)
     label = ""

@@ -5,17 +5,17 @@ import subprocess
 from pathlib import Path
 from unittest import SkipTest
 
-from bench.lib.paths import BUILD
+from bench.lib.paths import BUILD, SERVERS
 from sim.py import binary, build
 
 # Runs are remembered in a folder of the tests' own (SWEEP_BENCH_DIR).
 
 
 def prefix():
-    """Of the server under test (PG_CONFIG); by default build/18/release. A
+    """Of the server under test (PG_CONFIG); by default build/MAJOR/release. A
     server that was not built here has no sources to play."""
     pg_config = Path(os.environ.get("PG_CONFIG")
-                     or BUILD / "18" / "release" / "bin" / "pg_config")
+                     or SERVERS / "release" / "bin" / "pg_config")
     if (not pg_config.is_relative_to(BUILD)
             and "SWEEP_SERVER_SOURCE" not in os.environ):
         raise SkipTest("there is no source of a patched server")
