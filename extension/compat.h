@@ -36,7 +36,6 @@
 #pragma weak PinBufferToWrite
 #pragma weak ProcPlacement
 #pragma weak RingFlush
-#pragma weak SampleHits
 #pragma weak SetBufferReplacement
 #pragma weak ShowPrivateRefCount
 #pragma weak StrategyEmptyFreelist

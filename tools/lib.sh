@@ -4,6 +4,10 @@
 sweep_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 sweep_build=$sweep_root/build
 
+# Warnings are errors in continuous integration, not for users, who have compilers
+# that we have not seen.
+if [ "${CI:-}" = true ]; then export SWEEP_WERROR=yes; fi
+
 say() { printf '==> %s\n' "$*" >&2; }
 warn() { printf 'warning: %s\n' "$*" >&2; }
 die() {

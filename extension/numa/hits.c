@@ -40,6 +40,9 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+/* As those in compat.h; here, because no other file reads its header */
+#pragma weak SampleHits
+
 PG_FUNCTION_INFO_V1(pg_sweep_get_numa_hits);
 
 /* One in 16 million hits; the longest distance drawn is 37 times as much */

@@ -42,13 +42,16 @@ UNPATCHED_LWLOCK = "src/backend/storage/lmgr/lwlock.c"
 # Which loads there are
 LOADS = SIM / "loads" / "loads.c"
 
+# In continuous integration only, see tools/lib.sh
+WERROR = ["-Werror"] if os.environ.get("SWEEP_WERROR") else []
+
 # What GCC calls the pass that tells of accesses; volatile ones by other names.
 PLAYED_FLAGS = ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
                 "--param=tsan-instrument-func-entry-exit=0",
                 "-fsanitize-coverage=trace-pc", "-fdata-sections",
                 "-fno-pie", "-U_FORTIFY_SOURCE", "-Wno-tsan")
 ENGINE_FLAGS = ("-g", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter",
-                "-Wno-sign-compare", "-Werror", "-fno-pie",
+                "-Wno-sign-compare", *WERROR, "-fno-pie",
                 "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
 
 # Static variables larger than this are not exchanged each time that another
@@ -168,7 +171,7 @@ class Build:
 
     def played(self, source, *flags, after=None):
         return (source, [*self.server_flags, *PLAYED_FLAGS, *self.includes,
-                         "-include", "sim_shim.h", "-Werror", *flags],
+                         "-include", "sim_shim.h", *WERROR, *flags],
                 self.played_dir, after or separate_variables)
 
     def tasks(self):

@@ -106,7 +106,7 @@ sub build_probe
 	command_ok(
 		[
 			'make', '-s', '-C', $dir, '-f', "$top/test/hooks/abi/Makefile", "PG_CONFIG=$prefix/bin/pg_config",
-			'with_llvm=no', 'COPT=-Werror'
+			'with_llvm=no', "COPT=@werror"
 		],
 		'abi_probe and abi_embed compile with the headers of ' . basename($prefix));
 	return ("$dir/abi_probe.so", "$dir/abi_embed");

@@ -308,7 +308,7 @@ SKIP:
 				"${open}#include \"postgres.h\"\n#include \"$header\"\n#include \"$header\"\n$uses{$header}$close");
 			command_ok(
 				[
-					$compiler, '-fsyntax-only', '-Wall', '-Werror', @flags, '-D_GNU_SOURCE',
+					$compiler, '-fsyntax-only', '-Wall', @werror, @flags, '-D_GNU_SOURCE',
 					"-I$with_optional/src/include", "-I$tree/src/include", "-I$include", $file
 				],
 				"$header compiles alone as $name");
@@ -366,7 +366,7 @@ foreach my $without (@series)
 		make_path("$own/storage");
 		copy("$part/src/include/$newest", "$own/$newest") or die $!;
 		command_ok(
-			[ 'gcc', '-fsyntax-only', '-Wall', '-Werror', '-D_GNU_SOURCE', "-I$own", "-I$include", $file ],
+			[ 'gcc', '-fsyntax-only', '-Wall', @werror, '-D_GNU_SOURCE', "-I$own", "-I$include", $file ],
 			"without $short: $newest compiles");
 		unlike(slurp_file("$own/$newest"), qr/\b$declares{$without}/, "without $short: $newest does not declare its hooks")
 		  if exists $declares{$without};
@@ -438,7 +438,7 @@ SKIP:
 		command_ok(
 			[
 				'make', '-s', '-C', $dir, '-f', "$top/Makefile", '-f', "$top/tools/vpath.mk", "PG_CONFIG=$dir/pg_config",
-				'with_llvm=no', 'COPT=-O0 -Werror', 'pg_sweep.so'
+				'with_llvm=no', "COPT=-O0 @werror", 'pg_sweep.so'
 			],
 			"without $short: the extension compiles");
 		my ($undefined) = run_command([ 'nm', '-D', '--undefined-only', "$dir/pg_sweep.so" ]);

@@ -126,7 +126,7 @@ sub build_module
 	command_ok(
 		[
 			'make', '-s', '-C', $dir, '-f', "$top/test/pins/$name/Makefile", '-f', "$top/tools/vpath.mk",
-			"PG_CONFIG=$stock/bin/pg_config", 'with_llvm=no', 'COPT=-Werror', 'all'
+			"PG_CONFIG=$stock/bin/pg_config", 'with_llvm=no', "COPT=@werror", 'all'
 		],
 		"$name is built for the stock server");
 	return "$dir/$name.so";

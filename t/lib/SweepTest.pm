@@ -41,8 +41,11 @@ our @EXPORT = qw(
   start_pgbench run_pgbench init_pgbench start_switching write_script bgwriter_cycle
   check_balances check_amcheck check_counts_agree unexpected_log_lines
   stock_prefix sweep_root require_modules installed_module wait_until_back
-  servers_below
+  servers_below @werror
 );
+
+# In continuous integration only, see tools/lib.sh
+our @werror = $ENV{SWEEP_WERROR} ? ('-Werror') : ();
 
 my @children;
 
