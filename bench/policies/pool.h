@@ -131,7 +131,7 @@ make_pool(Pool *pool, Policy policy, uint32 n, uint32 backends, uint32 batch)
 	pool->batch = Min(batch, pgsweep_longest_lease(&pool->part));
 
 	pgsweep_c2q_init(&pool->c2q, n, allocate(n, sizeof(pg_atomic_uint32)),
-					 allocate(n, sizeof(bool)),
+					 allocate(n, sizeof(pg_atomic_uint32)),
 					 allocate(pgsweep_c2q_num_sets(n), sizeof(PgSweepC2qSet)));
 	pool->slot_batch = pgsweep_c2q_batch(&pool->c2q, backends);
 	pool->free_buffers = pool->lap_free = n;
@@ -146,7 +146,7 @@ free_pool(Pool *pool)
 	free(pool->usage);
 	free(pool->pinned);
 	free(pool->c2q.slot);
-	free(unvolatize(bool *, pool->c2q.probation));
+	free(pool->c2q.place);
 	free(pool->c2q.set);
 }
 
@@ -280,7 +280,8 @@ judge(Pool *pool, PgSweepC2qLease *slots)
 		if (!pool->pinned[buffer] && pool->usage[buffer] <= unused &&
 			!(pool->page[buffer] != NONE && first_lap(pool)))
 			return buffer;
-		pool->usage[buffer] = Min(pool->usage[buffer], PGSWEEP_C2Q_USES);
+		pool->usage[buffer] = Min(pool->usage[buffer] - Min(pool->usage[buffer], unused),
+								  PGSWEEP_C2Q_USES);
 	}
 	return NONE;
 }
@@ -340,7 +341,10 @@ clock2q_loaded(Pool *pool, uint32 backend, uint32 buffer, uint64 hash, bool ring
 	refill(pool, slots);
 	ended = pgsweep_c2q_end_window(c2q, slots);
 	if (ended != PGSWEEP_C2Q_NONE)
+	{
 		pool->usage[ended] = 0;
+		pgsweep_c2q_window_ended(c2q, slots, ended);
+	}
 	if (pgsweep_c2q_loaded(c2q, slots, buffer, hash) == PGSWEEP_C2Q_MAIN)
 		pool->usage[buffer] = Max(pool->usage[buffer], PGSWEEP_C2Q_USES);
 }

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "pool.h"
+#include "sweep/tag_hash.h"
 
 /* As in page_trace.h and page_trace.c (trace.patch) */
 #define HIT			0x01
@@ -201,6 +202,13 @@ replay_freed(Pool *pool, FreeList *list, const Record *record)
 		clock2q_freed(pool, record->buffer);
 }
 
+static uint64
+hash_of(const Record *record)
+{
+	return pgsweep_hash_page(record->tag.tablespace, record->tag.database,
+							 record->tag.relation, record->fork, record->tag.block);
+}
+
 static void
 replay_reference(Pool *pool, Place *places, const Record *record)
 {
@@ -216,7 +224,7 @@ replay_reference(Pool *pool, Place *places, const Record *record)
 		place->tag = record->tag;
 		place->fork = record->fork;
 		/* which page it is, only the server has to know */
-		load(pool, 0, buffer, 0, (uint64) record->hash << 32 | record->hash, CORE_FIRST, ring);
+		load(pool, 0, buffer, 0, hash_of(record), CORE_FIRST, ring);
 		return;
 	}
 

@@ -24,6 +24,7 @@
 #include "storage/shmem.h"
 #include "sweep/advice.h"
 #include "sweep/strategy.h"
+#include "sweep/tag_hash.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_size_advice);
@@ -124,7 +125,7 @@ look_at_pool(PgSweepAdvice *a)
 		BufferTag	tag = buf->tag;
 
 		if (pg_atomic_read_u32(&buf->state) & BM_TAG_VALID)
-			a->page[i] = pgsweep_advice_print(a, BufTableHashCode(&tag));
+			a->page[i] = pgsweep_advice_print(a, (uint32) pgsweep_hash_tag(&tag));
 	}
 }
 

@@ -22,21 +22,21 @@
  * Each such return moves the length by a step.  docs/design/0020 has what else
  * was tried, and the figures.
  *
- * Races only cost precision.  A buffer is marked before its number gets into a
- * slot, and unmarked after its number has been taken out, by an exchange.  So
- * each buffer that is marked is in a slot, or in the hands of one process, and
- * none is passed over forever.  A buffer in a slot may be unmarked: if a process
- * stops between its look at the mark and its look at the header, for a whole
+ * Races only cost precision.  A buffer is on probation if the slot that is its
+ * place has its number: two words, each written by plain stores in any order.
+ * So no buffer is passed over forever.  Each slot gets another number or none
+ * within a lap, or two if a process leaves slots of its lease unused.  Stores
+ * that meet can lose a buffer's number: then it is the main part's, unjudged.
+ * Or it gets into two slots: only that which is its place counts.  If a process
+ * stops between its look at the place and its look at the header, for a whole
  * life of a page, it can take a victim out of probation.  So can the last round
  * of a pool whose other buffers are all pinned, and a strategy that knows no
- * marks, if a switch comes before the load.  A slot keeps its number for at
- * most a lap, or two if a process leaves slots of its lease unused.
+ * probation, if a switch comes before the load.
  *
  * So leases do not expire.  A process that uses one after others have gone round
- * takes out by the same exchange what they have put there.  Those buffers are
- * the main part's, unjudged.  Its own pages are judged early or, if the slot has
- * been judged in this lap, stay until it is filled again: a lease of each side
- * at most.
+ * overwrites what they have put there.  Those buffers are the main part's,
+ * unjudged.  Its own pages are judged early or, if the slot has been judged in
+ * this lap, stay until it is filled again: a lease of each side at most.
  *
  * Nothing here knows processes, buffer headers or shared memory: the caller
  * looks at usage counts and locks victims.
@@ -123,15 +123,18 @@ typedef enum PgSweepC2qSide
 } PgSweepC2qSide;
 
 /*
- * The ghosts of one set: a cache line.  Prints are parts of the tag's hash, 0
- * for none; next is where the next one of each side goes.  So the order of
- * those that left is known without a time.  Processes write here without a
- * lock: a lost print is a ghost less.
+ * The ghosts of one set: a cache line, half of it for each side.  Prints are
+ * parts of the tag's hash, 0 for none; next is where the next one goes.  So the
+ * order of those that left is known without a time.  Processes write here
+ * without a lock: a lost print is a ghost less.
  */
 typedef struct PgSweepC2qSet
 {
-	uint16		next[2];
-	uint16		print[2][PGSWEEP_C2Q_WAYS];
+	struct
+	{
+		uint16		next;
+		uint16		print[PGSWEEP_C2Q_WAYS];
+	}			side[2];
 } PgSweepC2qSet;
 
 StaticAssertDecl(sizeof(PgSweepC2qSet) == 64, "a set of ghosts is a cache line");
@@ -153,7 +156,7 @@ typedef struct PgSweepClock2q
 	uint32		batch;
 	uint32		num_sets;
 	pg_atomic_uint32 *slot;		/* as many as buffers */
-	volatile bool *probation;	/* of each buffer: its mark */
+	pg_atomic_uint32 *place;	/* of each buffer: its slot, or none */
 	PgSweepC2qSet *set;
 } PgSweepClock2q;
 
@@ -194,7 +197,7 @@ pgsweep_c2q_num_sets(uint32 num_buffers)
  */
 static inline void
 pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
-				 volatile bool *probation, PgSweepC2qSet *set)
+				 pg_atomic_uint32 *place, PgSweepC2qSet *set)
 {
 	c->num_buffers = num_buffers;
 	c->least = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_LEAST);
@@ -204,7 +207,7 @@ pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
 	c->batch = Min(pgsweep_c2q_part(c->window, PGSWEEP_C2Q_BATCH_PART), PGSWEEP_C2Q_BATCH);
 	c->num_sets = pgsweep_c2q_num_sets(num_buffers);
 	c->slot = slot;
-	c->probation = probation;
+	c->place = place;
 	c->set = set;
 
 	pg_atomic_init_u64(&c->fill, 0);
@@ -213,7 +216,7 @@ pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
 	for (uint32 i = 0; i < num_buffers; i++)
 	{
 		pg_atomic_init_u32(&slot[i], PGSWEEP_C2Q_NONE);
-		probation[i] = false;
+		pg_atomic_init_u32(&place[i], PGSWEEP_C2Q_NONE);
 	}
 	memset(set, 0, sizeof(PgSweepC2qSet) * c->num_sets);
 }
@@ -299,26 +302,39 @@ pgsweep_c2q_miss(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
 }
 
 /*
- * The buffer whose window ends when the lease's next slot is filled, or none:
- * the caller sets its usage count to zero.  lease->fill_left > 0.
+ * The slot whose page's window ends when the lease's next slot is filled.
+ * lease->fill_left > 0 and c->window > 0.
+ */
+static inline uint32
+pgsweep_c2q_window_slot(const PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	uint32		slot = lease->fill_slot;
+
+	return slot >= c->window ? slot - c->window : slot + c->num_buffers - c->window;
+}
+
+/*
+ * The buffer whose window ends when the lease's next slot is filled, or none.
+ * The caller sets its usage count to zero and calls pgsweep_c2q_window_ended(),
+ * or leaves both: then it is judged as one whose window was missed, which is the
+ * same as long as the count is the one that it came with.
  */
 static inline uint32
 pgsweep_c2q_end_window(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
-	uint32		slot = lease->fill_slot;
-	uint32		entry;
+	uint32		entry = PGSWEEP_C2Q_NONE;
 
-	if (c->window == 0)
-		return PGSWEEP_C2Q_NONE;
-	slot = slot >= c->window ? slot - c->window : slot + c->num_buffers - c->window;
-	entry = pg_atomic_read_u32(&c->slot[slot]);
+	if (likely(c->window > 0))
+		entry = pg_atomic_read_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)]);
 
 	/* NONE has the bit, too */
-	if ((entry & PGSWEEP_C2Q_ENDED) ||
-		!pg_atomic_compare_exchange_u32(&c->slot[slot], &entry,
-										entry | PGSWEEP_C2Q_ENDED))
-		return PGSWEEP_C2Q_NONE;
-	return entry;
+	return (entry & PGSWEEP_C2Q_ENDED) ? PGSWEEP_C2Q_NONE : entry;
+}
+
+static inline void
+pgsweep_c2q_window_ended(PgSweepClock2q *c, const PgSweepC2qLease *lease, uint32 buf)
+{
+	pg_atomic_write_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)], buf | PGSWEEP_C2Q_ENDED);
 }
 
 /*
@@ -350,36 +366,30 @@ pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
 }
 
 /*
- * Put an entry into a slot.  The buffer that was in it, if any, is the main
- * part's.  The exchange is a full barrier, and pairs with itself in the process
- * that takes the entry out: that one's mark comes later than this one's.
+ * Is this buffer on probation?  Then the main part's hand passes over it.
  */
-static inline uint32
-pgsweep_c2q_exchange(PgSweepClock2q *c, uint32 slot, uint32 entry)
+static inline bool
+pgsweep_c2q_passes(const PgSweepClock2q *c, uint32 buf)
 {
-	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
+	uint32		slot = pg_atomic_read_u32(&c->place[buf]);
 
-	if (old == entry)			/* both none */
-		return old;
-	if (entry != PGSWEEP_C2Q_NONE)
-		c->probation[entry] = true;
-	old = pg_atomic_exchange_u32(&c->slot[slot], entry);
-	if (old != PGSWEEP_C2Q_NONE)
-		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
-	return old;
+	return slot != PGSWEEP_C2Q_NONE &&
+		(pg_atomic_read_u32(&c->slot[slot]) & ~PGSWEEP_C2Q_ENDED) == buf;
 }
 
 /*
  * Take the next buffer to be judged out of its slot; it is the main part's from
  * now on.  *unused is the usage count up to which it has not been used: the
  * page came with one, and the end of its window took that.  If it is used more,
- * or pinned, it stays, with at most PGSWEEP_C2Q_USES.  Returns none if the slot
- * has nothing to judge.
+ * or pinned, it stays, with what is above *unused, and at most PGSWEEP_C2Q_USES.
+ * Returns none if the slot has nothing to judge.
  */
 static inline uint32
 pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 {
-	uint32		entry = pgsweep_c2q_exchange(c, lease->judge_slot, PGSWEEP_C2Q_NONE);
+	uint32		slot = lease->judge_slot;
+	uint32		entry = pg_atomic_read_u32(&c->slot[slot]);
+	uint32		buf = entry & ~PGSWEEP_C2Q_ENDED;
 
 	lease->may_judge--;
 	lease->judge_left--;
@@ -388,17 +398,32 @@ pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 
 	if (entry == PGSWEEP_C2Q_NONE)
 		return PGSWEEP_C2Q_NONE;
+	pg_atomic_write_u32(&c->slot[slot], PGSWEEP_C2Q_NONE);
+	if (unlikely(pg_atomic_read_u32(&c->place[buf]) != slot))
+		return PGSWEEP_C2Q_NONE;	/* it has another place by now */
+	pg_atomic_write_u32(&c->place[buf], PGSWEEP_C2Q_NONE);
 	*unused = (entry & PGSWEEP_C2Q_ENDED) ? 0 : 1;
-	return entry & ~PGSWEEP_C2Q_ENDED;
+	return buf;
 }
 
 /*
- * Does the main part's hand pass over this buffer?
+ * Put a buffer into a slot, or none, which empties it.  What it has from a lap
+ * ago, because a process that had leased it was late, is the main part's.
  */
-static inline bool
-pgsweep_c2q_passes(const PgSweepClock2q *c, uint32 buf)
+static inline void
+pgsweep_c2q_put(PgSweepClock2q *c, uint32 slot, uint32 buf)
 {
-	return c->probation[buf];
+	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
+
+	if (unlikely(old != PGSWEEP_C2Q_NONE))
+	{
+		old &= ~PGSWEEP_C2Q_ENDED;
+		if (pg_atomic_read_u32(&c->place[old]) == slot)
+			pg_atomic_write_u32(&c->place[old], PGSWEEP_C2Q_NONE);
+	}
+	pg_atomic_write_u32(&c->slot[slot], buf);
+	if (buf != PGSWEEP_C2Q_NONE)
+		pg_atomic_write_u32(&c->place[buf], slot);
 }
 
 /*
@@ -423,10 +448,37 @@ static inline void
 pgsweep_c2q_left(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
 {
 	volatile PgSweepC2qSet *set = pgsweep_c2q_set(c, hash);
-	uint32		way = set->next[side] % PGSWEEP_C2Q_WAYS;
+	uint32		way = set->side[side].next % PGSWEEP_C2Q_WAYS;
 
-	set->print[side][way] = pgsweep_c2q_print(hash);
-	set->next[side] = way + 1;
+	set->side[side].print[way] = pgsweep_c2q_print(hash);
+	set->side[side].next = way + 1;
+}
+
+/*
+ * Which of four prints may differ from the wanted one by nothing: zero if none
+ * does.  (The lowest bit that is set is of one; others above it may be wrong.)
+ */
+static inline uint64
+pgsweep_c2q_equal(uint64 prints, uint64 wanted)
+{
+	uint64		differ = prints ^ wanted;
+
+	return (differ - UINT64_C(0x0001000100010001)) & ~differ & UINT64_C(0x8000800080008000);
+}
+
+/*
+ * May this print be on this side?  Most are not, so four are looked at at a
+ * time.  The first of the 16 is no print, so yes may be wrong.
+ */
+static inline bool
+pgsweep_c2q_may_have(const volatile PgSweepC2qSet *set, int side, uint16 print)
+{
+	const volatile uint64 *prints = (const volatile uint64 *) &set->side[side];
+	uint64		wanted = print * UINT64_C(0x0001000100010001);
+
+	StaticAssertStmt(sizeof(set->side[side]) == 4 * sizeof(uint64), "a side has four times four");
+	return (pgsweep_c2q_equal(prints[0], wanted) | pgsweep_c2q_equal(prints[1], wanted) |
+			pgsweep_c2q_equal(prints[2], wanted) | pgsweep_c2q_equal(prints[3], wanted)) != 0;
 }
 
 /*
@@ -439,15 +491,19 @@ pgsweep_c2q_returns(PgSweepClock2q *c, uint64 hash, bool *soon)
 	uint16		print = pgsweep_c2q_print(hash);
 
 	for (int side = 0; side < 2; side++)
+	{
+		if (likely(!pgsweep_c2q_may_have(set, side, print)))
+			continue;
 		for (uint32 way = 0; way < PGSWEEP_C2Q_WAYS; way++)
-			if (set->print[side][way] == print)
+			if (set->side[side].print[way] == print)
 			{
-				uint32		later = set->next[side] + PGSWEEP_C2Q_WAYS - 1 - way;
+				uint32		later = set->side[side].next + PGSWEEP_C2Q_WAYS - 1 - way;
 
-				set->print[side][way] = 0;
+				set->side[side].print[way] = 0;
 				*soon = later % PGSWEEP_C2Q_WAYS < PGSWEEP_C2Q_SOON;
 				return (PgSweepC2qSide) side;
 			}
+	}
 	return PGSWEEP_C2Q_STRANGER;
 }
 
@@ -467,8 +523,7 @@ pgsweep_c2q_loaded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf,
 	if (soon)
 		lease->change += side == PGSWEEP_C2Q_PROBATION ? step : -step;
 
-	pgsweep_c2q_exchange(c, lease->fill_slot,
-						 side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
+	pgsweep_c2q_put(c, lease->fill_slot, side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
 	lease->fill_left--;
 	if (++lease->fill_slot == c->num_buffers)
 		lease->fill_slot = 0;

@@ -11,6 +11,7 @@
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "sweep/strategy.h"
+#include "sweep/tag_hash.h"
 
 #define STRATEGY_ROW(id, name) [PGSWEEP_##id] = &pgsweep_##name##_strategy,
 
@@ -88,10 +89,10 @@ pgsweep_loaded(BufferDesc *buf, BufferAccessStrategy ring)
 	PgSweepSlot *slot = pgsweep_my_slot;
 	uint64		active = pgsweep_read_u64(&PgSweepPool->active);
 	const PgSweepStrategyRoutine *strategy = pgsweep_strategies[PGSWEEP_ACTIVE_ID(active)];
-	uint32		hash = BufTableHashCode(&buf->tag);
+	uint64		hash = pgsweep_hash_tag(&buf->tag);
 
 	if (PgSweepPool->advise)
-		pgsweep_advice_tell(buf, hash, ring != NULL);
+		pgsweep_advice_tell(buf, (uint32) hash, ring != NULL);
 	if (slot != NULL && strategy->loaded != NULL)
 		strategy->loaded(slot, buf, hash, ring, active);
 }

@@ -53,10 +53,10 @@ static Size
 clock2q_size(void)
 {
 	Size		slots = mul_size(NBuffers, sizeof(pg_atomic_uint32));
-	Size		marks = mul_size(NBuffers, sizeof(bool));
 	Size		sets = mul_size(pgsweep_c2q_num_sets(NBuffers), sizeof(PgSweepC2qSet));
 
-	return add_size(add_size(CACHELINEALIGN(slots), CACHELINEALIGN(marks)), sets);
+	/* slots and places */
+	return add_size(mul_size(CACHELINEALIGN(slots), 2), sets);
 }
 
 /*
@@ -76,13 +76,12 @@ static void
 init_clock2q(void)
 {
 	Size		slots = CACHELINEALIGN(mul_size(NBuffers, sizeof(pg_atomic_uint32)));
-	Size		marks = CACHELINEALIGN(mul_size(NBuffers, sizeof(bool)));
 	bool		found;
 	char	   *memory = ShmemInitStruct("pg_sweep clock2q", clock2q_size(), &found);
 
 	pgsweep_c2q_init(&PgSweepPool->clock2q, NBuffers, (pg_atomic_uint32 *) memory,
-					 (volatile bool *) (memory + slots),
-					 (PgSweepC2qSet *) (memory + slots + marks));
+					 (pg_atomic_uint32 *) (memory + slots),
+					 (PgSweepC2qSet *) (memory + 2 * slots));
 	pg_atomic_init_u32(&PgSweepPool->c2q_free, NBuffers);
 	pg_atomic_init_u32(&PgSweepPool->c2q_lap_free, NBuffers);
 	pg_atomic_init_u64(&PgSweepPool->c2q_lap_end, NBuffers);

@@ -44,12 +44,12 @@ typedef struct PgSweepStrategyRoutine
 
 	/*
 	 * A page has come into the pool, in buf; the caller owns slot.  hash is
-	 * core's 32-bit hash of its tag, ring the access strategy or NULL, and
+	 * that of its tag (tag_hash.h), ring the access strategy or NULL, and
 	 * active as above.  sweep_hooks.h says when, with which locks, and what
 	 * is not allowed.  Does not pair with get_victim: see there, too.  NULL if
 	 * loads do not matter: core then calls nothing.  Must not ereport(ERROR).
 	 */
-	void		(*loaded) (PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
+	void		(*loaded) (PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 						   BufferAccessStrategy ring, uint64 active);
 
 	/*

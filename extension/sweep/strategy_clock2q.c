@@ -19,9 +19,8 @@
  *	 So they are used before any page leaves that is still wanted.
  *
  * What processes share: the two hands of the slots and the length (a line, twice
- * for each lease), slots (64 bytes are 16 of them, two exchanges for each load),
- * marks (64 bytes are 64 buffers, two stores for each load), and ghosts (64 bytes
- * for each page that comes or goes).  While there are free buffers, their number
+ * for each lease), slots and places (64 bytes are 16 of them, two plain stores
+ * into each for a load), and ghosts (64 bytes for each page that comes or goes).  While there are free buffers, their number
  * is shared, too.
  *
  *-------------------------------------------------------------------------
@@ -29,6 +28,7 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
+#include "sweep/tag_hash.h"
 #include "sweep/walk.h"
 
 /*
@@ -47,13 +47,12 @@
 #define PGSWEEP_C2Q_FOUND_PART	64
 
 /*
- * A victim of this process that has had no load yet, and the page that was in
- * it.  Copied under the header lock and hashed later, as most headers are
- * locked for a few instructions only.
+ * A victim of this process that has had no load yet, and the hash of the page
+ * that was in it.
  */
 typedef struct Victim
 {
-	BufferTag	tag;
+	uint64		hash;
 	int			buffer;
 	PgSweepC2qSide side;		/* none (stranger) if there was no page */
 } Victim;
@@ -79,7 +78,7 @@ forget_victims(uint32 number)
 }
 
 static inline void
-remember_victim(BufferDesc *buf, uint32 state, PgSweepC2qSide side)
+remember_victim(PgSweepClock2q *c, BufferDesc *buf, uint32 state, PgSweepC2qSide side)
 {
 	Victim	   *victim;
 
@@ -90,16 +89,11 @@ remember_victim(BufferDesc *buf, uint32 state, PgSweepC2qSide side)
 	victim->side = PGSWEEP_C2Q_STRANGER;
 	if (pgsweep_state_has_page(state))
 	{
-		victim->tag = buf->tag;
+		victim->hash = pgsweep_hash_tag(&buf->tag);
 		victim->side = side;
+		/* its ghost comes with the load, most often after a read */
+		pgsweep_prefetch_for_write(pgsweep_c2q_set(c, victim->hash));
 	}
-}
-
-/* The set of ghosts by the upper half, the print by the lower one */
-static inline uint64
-both_halves(uint32 hash)
-{
-	return (uint64) hash << 32 | hash;
 }
 
 /*
@@ -116,26 +110,81 @@ leave_ghost(PgSweepClock2q *c, int buffer)
 		if (victim->buffer != buffer)
 			continue;
 		if (victim->side != PGSWEEP_C2Q_STRANGER)
-			pgsweep_c2q_left(c, both_halves(BufTableHashCode(&victim->tag)), victim->side);
+			pgsweep_c2q_left(c, victim->hash, victim->side);
 		forget_victims(i + 1);
 		return;
 	}
 }
 
 /*
- * Bring a usage count between these two.  Never waits: if the header is locked
- * or changes meanwhile, the page is in use, and its count matters less.
+ * Change a usage count.  Never waits: if the header is locked or changes
+ * meanwhile, the page is in use, and its count matters less.
  */
 static inline void
-limit_usage(BufferDesc *buf, uint32 least, uint32 most)
+set_usage(BufferDesc *buf, uint32 state, uint32 wanted)
 {
-	uint32		state = pg_atomic_read_u32(&buf->state);
 	uint32		usage = BUF_STATE_GET_USAGECOUNT(state);
-	uint32		wanted = Max(Min(usage, most), least);
 
 	if (usage != wanted && !(state & BM_LOCKED))
 		(void) pg_atomic_compare_exchange_u32(&buf->state, &state,
 											  state + wanted * BUF_USAGECOUNT_ONE - usage * BUF_USAGECOUNT_ONE);
+}
+
+/*
+ * Take these uses off, and leave so many at most.
+ */
+static inline void
+take_usage(BufferDesc *buf, uint32 unused, uint32 most)
+{
+	uint32		state = pg_atomic_read_u32(&buf->state);
+	uint32		usage = BUF_STATE_GET_USAGECOUNT(state);
+
+	set_usage(buf, state, Min(usage - Min(usage, unused), most));
+}
+
+static inline void
+give_usage(BufferDesc *buf, uint32 least)
+{
+	uint32		state = pg_atomic_read_u32(&buf->state);
+
+	set_usage(buf, state, Max(BUF_STATE_GET_USAGECOUNT(state), least));
+}
+
+/*
+ * Fetch what the turns to come need of a buffer some slots ahead, as the walk
+ * does.  left is what the lease has from this slot on.
+ */
+static inline void
+prefetch_ahead(PgSweepClock2q *c, uint32 slot, uint32 left)
+{
+	uint32		entry;
+
+	if (left <= PGSWEEP_PREFETCH_AHEAD || slot + PGSWEEP_PREFETCH_AHEAD >= c->num_buffers)
+		return;
+	entry = pg_atomic_read_u32(&c->slot[slot + PGSWEEP_PREFETCH_AHEAD]);
+	if (entry != PGSWEEP_C2Q_NONE)
+	{
+		pgsweep_prefetch_for_write(pgsweep_descriptor(entry & ~PGSWEEP_C2Q_ENDED));
+		pgsweep_prefetch_for_write(&c->place[entry & ~PGSWEEP_C2Q_ENDED]);
+	}
+}
+
+/*
+ * A window ends: uses of the burst do not count.  Most often there was none, and
+ * the count is the one that the page came with: then it is left to judge(), which
+ * saves a compare-and-swap.  Not for a dirty page: the background writer passes
+ * over what has a usage count.
+ */
+static inline void
+end_window(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 ended)
+{
+	BufferDesc *buf = pgsweep_descriptor(ended);
+	uint32		state = pg_atomic_read_u32(&buf->state);
+
+	if (BUF_STATE_GET_USAGECOUNT(state) == 1 && !(state & BM_DIRTY))
+		return;
+	set_usage(buf, state, 0);
+	pgsweep_c2q_window_ended(c, lease, ended);
 }
 
 static inline int32
@@ -287,11 +336,14 @@ refill(PgSweepClock2q *c, PgSweepSlot *slot, uint64 active)
 static BufferDesc *
 judge(PgSweepClock2q *c, PgSweepSlot *slot, uint32 *buf_state)
 {
+	PgSweepC2qLease *lease = &slot->c2q.lease;
 	uint32		unused;
-	uint32		id = pgsweep_c2q_judge(c, &slot->c2q.lease, &unused);
+	uint32		id;
 	BufferDesc *buf;
 	uint32		state;
 
+	prefetch_ahead(c, lease->judge_slot, lease->judge_left);
+	id = pgsweep_c2q_judge(c, lease, &unused);
 	if (id == PGSWEEP_C2Q_NONE)
 		return NULL;
 	buf = pgsweep_descriptor(id);
@@ -306,7 +358,7 @@ judge(PgSweepClock2q *c, PgSweepSlot *slot, uint32 *buf_state)
 		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &state, *buf_state)))
 			return buf;
 	}
-	limit_usage(buf, 0, PGSWEEP_C2Q_USES);
+	take_usage(buf, unused, PGSWEEP_C2Q_USES);
 	slot->c2q.counters.stayed++;
 	return NULL;
 }
@@ -341,12 +393,12 @@ clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 	{
 		side = PGSWEEP_C2Q_MAIN;
 		buf = pgsweep_walk(slot, buf_state, active, PGSWEEP_CLOCK2Q, &PgSweepPool->whole,
-						   clock2q_choose, c->probation);
+						   clock2q_choose, c);
 	}
 	if (unlikely(!pgsweep_state_has_page(*buf_state)))
 		found_free();
 	slot->c2q.counters.victims[side]++;
-	remember_victim(buf, *buf_state, side);
+	remember_victim(c, buf, *buf_state, side);
 	return buf;
 }
 
@@ -355,7 +407,7 @@ clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
  * ends.
  */
 static void
-clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
+clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 			   BufferAccessStrategy ring, uint64 active)
 {
 	PgSweepClock2q *c = &PgSweepPool->clock2q;
@@ -365,20 +417,22 @@ clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
 	int32		change;
 	uint32		ended;
 
+	pgsweep_prefetch_for_write(pgsweep_c2q_set(c, hash));
 	leave_ghost(c, buf->buf_id);
 	if (ring != NULL)
 		return;
 
 	refill(c, slot, active);
+	prefetch_ahead(c, pgsweep_c2q_window_slot(c, lease), lease->fill_left);
 	ended = pgsweep_c2q_end_window(c, lease);
 	if (ended != PGSWEEP_C2Q_NONE)
 	{
-		limit_usage(pgsweep_descriptor(ended), 0, 0);
+		end_window(c, lease, ended);
 		count->windows++;
 	}
 
 	change = lease->change;
-	side = pgsweep_c2q_loaded(c, lease, buf->buf_id, both_halves(hash));
+	side = pgsweep_c2q_loaded(c, lease, buf->buf_id, hash);
 	if (side == PGSWEEP_C2Q_STRANGER)
 	{
 		count->entered++;
@@ -387,7 +441,7 @@ clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint32 hash,
 	count->returned[side]++;
 	count->returned_soon[side] += lease->change != change;
 	if (side == PGSWEEP_C2Q_MAIN)
-		limit_usage(buf, PGSWEEP_C2Q_USES, BM_MAX_USAGE_COUNT);
+		give_usage(buf, PGSWEEP_C2Q_USES);
 }
 
 /*

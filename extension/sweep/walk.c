@@ -14,9 +14,9 @@
 
 /*
  * The walk has examined as many buffers as the pool has, and found only pins
- * and marks.  That does not mean that all are pinned: other backends may have
+ * and probation.  That does not mean that all are pinned: other backends may have
  * taken the tickets of every unpinned buffer, partitions may have been visited
- * more than once, and a marked one will do now.  So examine each buffer of the
+ * more than once, and one on probation will do now.  So examine each buffer of the
  * pool once, outside the common order and under the header lock, before giving
  * up.  Start where the walk is, because processes that come here together
  * should lock different buffers.
@@ -92,7 +92,7 @@ take_lease(PgSweepLease *lease, PgSweepPartition *part, uint64 active, uint32 ba
  */
 static pg_attribute_always_inline BufferDesc *
 walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
-		PgSweepChoosePartition choose, const volatile bool *marks)
+		PgSweepChoosePartition choose, const PgSweepClock2q *passing)
 {
 	PgSweepCounters *count = &slot->counters[PGSWEEP_ACTIVE_ID(active)];
 	PgSweepLease lease = slot->lease;
@@ -112,7 +112,7 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 	for (;;)
 	{
 		PgSweepLook look;
-		bool		marked;
+		bool		passed;
 
 		if (unlikely(lease.left == 0))
 		{
@@ -124,10 +124,10 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		}
 
 		buf = pgsweep_descriptor(pgsweep_lease_peek(&lease));
-		marked = marks != NULL && marks[pgsweep_lease_peek(&lease)];
+		passed = passing != NULL && pgsweep_c2q_passes(passing, pgsweep_lease_peek(&lease));
 		pgsweep_prefetch_descriptor(buf, lease.left);
 		(void) pgsweep_lease_tick(&lease);
-		look = marked ? PGSWEEP_LOOK_NONE : pgsweep_look(buf, buf_state);
+		look = passed ? PGSWEEP_LOOK_NONE : pgsweep_look(buf, buf_state);
 		if (likely(look == PGSWEEP_LOOK_VICTIM))
 			break;
 
@@ -143,8 +143,8 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		}
 		else
 		{
-			/* other marked ones are no victims either */
-			if (!marked)
+			/* others on probation are no victims either */
+			if (!passed)
 				count->pinned++;
 			if (unlikely(++pinned_run >= (uint32) NBuffers))
 			{
@@ -170,15 +170,15 @@ pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 }
 
 /*
- * The same, passing over marked buffers.  A function of its own: the other one
- * must not test for marks.
+ * The same, passing over buffers on probation.  A function of its own: the other
+ * one must not look for them.
  *
- * A mark may change between the look at it and the look at the header: what
- * that means is in clock2q.h.
+ * A buffer may come to probation between the look at its place and the look at
+ * its header: what that means is in clock2q.h.
  */
 BufferDesc *
 pgsweep_walk_on_passing(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
-						PgSweepChoosePartition choose, const volatile bool *marks)
+						PgSweepChoosePartition choose, const PgSweepClock2q *passing)
 {
-	return walk_on(slot, buf_state, active, choose, marks);
+	return walk_on(slot, buf_state, active, choose, passing);
 }

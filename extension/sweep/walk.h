@@ -33,7 +33,7 @@ extern BufferDesc *pgsweep_walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 
 								   PgSweepChoosePartition choose);
 extern BufferDesc *pgsweep_walk_on_passing(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 										   PgSweepChoosePartition choose,
-										   const volatile bool *marks);
+										   const PgSweepClock2q *passing);
 
 /*
  * How many descriptors ahead are prefetched for writing.  The line of a
@@ -67,8 +67,8 @@ pgsweep_descriptor(uint32 id)
 /*
  * Find a victim for a strategy's get_victim, whose contract is in strategy.h;
  * id is the strategy's own.  part is the partition of the lease if that has
- * tickets left, and otherwise ignored.  Buffers with a mark are passed over;
- * marks is NULL if there are none, known when this is compiled.
+ * tickets left, and otherwise ignored.  Buffers on probation are passed over;
+ * passing is NULL if there are none, known when this is compiled.
  *
  * Mostly the lease is good and its next buffer is a victim.  That case is
  * done here, in one look.  All others are left to pgsweep_walk_on(), with
@@ -77,7 +77,7 @@ pgsweep_descriptor(uint32 id)
 static inline BufferDesc *
 pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 			 PgSweepStrategyId id, const PgSweepPartition *part,
-			 PgSweepChoosePartition choose, const volatile bool *marks)
+			 PgSweepChoosePartition choose, const PgSweepClock2q *passing)
 {
 	PgSweepLease *lease = &slot->lease;
 	PgSweepCounters *count = &slot->counters[id];
@@ -92,7 +92,7 @@ pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		uint32		state = pg_atomic_read_u32(&buf->state);
 
 		if (pgsweep_state_is_free(state) &&
-			(marks == NULL || !marks[pgsweep_lease_peek(lease)]))
+			(passing == NULL || !pgsweep_c2q_passes(passing, buf->buf_id)))
 		{
 			pgsweep_prefetch_descriptor(buf, lease->left);
 			(void) pgsweep_lease_tick(lease);
@@ -104,8 +104,8 @@ pgsweep_walk(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 			count->lost_races++;
 		}
 	}
-	if (marks != NULL)
-		return pgsweep_walk_on_passing(slot, buf_state, active, choose, marks);
+	if (passing != NULL)
+		return pgsweep_walk_on_passing(slot, buf_state, active, choose, passing);
 	return pgsweep_walk_on(slot, buf_state, active, choose);
 }
 

@@ -150,7 +150,7 @@ name_clock2q(void)
 	sim_region_name("read_mostly", (char *) c + hands,
 					(char *) &PgSweepPool->flow - (char *) c - hands);
 	sim_region_name("c2q_slots", c->slot, CACHELINEALIGN(NBuffers * sizeof(c->slot[0])));
-	sim_region_name("c2q_marks", unvolatize(bool *, c->probation), CACHELINEALIGN(NBuffers));
+	sim_region_name("c2q_places", c->place, CACHELINEALIGN(NBuffers * sizeof(c->place[0])));
 	sim_region_name("c2q_ghosts", c->set, c->num_sets * sizeof(c->set[0]));
 }
 

@@ -178,24 +178,6 @@ on_shmem_exit(pg_on_exit_callback function, Datum arg)
 	/* processes stay to the end */
 }
 
-/* ---- the mapping table: only its hash ---- */
-
-/*
- * Instructions of the server's: 92 by callgrind (get_hash_value(), tag_hash() and
- * hash_bytes(), GCC 12).  They are some long blocks, and would count as few.
- */
-#define HASH_INSTRUCTIONS	100
-
-uint32
-BufTableHashCode(BufferTag *tag)
-{
-	uint32		hash = murmurhash32(tag->blockNum);
-
-	sim_work(HASH_INSTRUCTIONS * sim_machine()->instruction_ps);
-	return hash_combine(hash, murmurhash32(tag->spcOid ^ tag->dbOid ^ tag->relNumber ^
-										   (uint32) tag->forkNum));
-}
-
 /* ---- buffer headers ---- */
 
 /*

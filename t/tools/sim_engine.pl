@@ -292,15 +292,15 @@ cmp_ok(region($batched, 'hands', 'atomics'), '<', 64_000 / 64 * 1.25, 'batched: 
 cmp_ok(value($batched, 'allocations_per_s'), '>', 10 * value($stock, 'allocations_per_s'), 'and it shows');
 
 # clock2q has two more hands, and is told of loads.  A quarter of them are pages that
-# it remembers.  Each uses a slot; those that are new, four of its atomics at most.
+# it remembers.  Each uses a slot, by plain stores.
 my $clock2q = play(config(%alloc, strategy => 'clock2q'));
 is(value($clock2q, 'slots_of_lease'), 16, 'clock2q: leases of 16 slots');
-cmp_ok(region($clock2q, 'c2q_hands', 'atomics'), '<', 64_000 * 2 / 16 * 1.25, 'clock2q: two atomics in 16 on the line of its hands');
+cmp_ok(region($clock2q, 'c2q_hands', 'atomics'), '<', 64_000 * 3 / 16, 'clock2q: less than three atomics in 16 on the line of its hands: two tickets, and the length at times');
 cmp_ok(region($clock2q, 'c2q_hands', 'atomics'), '>', 64_000 / 16, 'and more than one');
 cmp_ok(abs(value($clock2q, 'returned_percent') - 22), '<', 5, 'a quarter of the pages return, but at the start');
-cmp_ok(region($clock2q, 'c2q_slots', 'atomics'), '>', 64_000, 'slots are filled');
-cmp_ok(region($clock2q, 'c2q_slots', 'atomics'), '<', 3 * 64_000, 'and a load takes three atomics of them at most');
-cmp_ok(region($clock2q, 'c2q_marks', 'stores'), '>', 64_000, 'their buffers are marked, and those of others are not any more');
+cmp_ok(region($clock2q, 'c2q_slots', 'stores'), '>', 64_000, 'slots are filled');
+is(region($clock2q, $_, 'atomics'), 0, "without atomics: $_") for qw(c2q_slots c2q_places);
+cmp_ok(region($clock2q, 'c2q_places', 'stores'), '>', 64_000, 'their buffers get places, and those that are judged lose theirs');
 cmp_ok(region($clock2q, 'c2q_ghosts', 'stores'), '>', 2 * 64_000, 'a ghost is two stores');
 cmp_ok(value($clock2q, 'allocations_per_s'), '>', 5 * value($stock, 'allocations_per_s'), 'clock2q is much faster than stock');
 cmp_ok(value($clock2q, 'allocations_per_s'), '<', value($batched, 'allocations_per_s'), 'and slower than batched');

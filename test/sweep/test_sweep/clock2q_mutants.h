@@ -3,8 +3,7 @@
  * test/sweep/test_sweep/clock2q_mutants.h
  *	  The rule of "clock2q", and broken variants of it.
  *
- * t/sweep/clock2q.pl demands that each is caught.  Those of clock2q_races are
- * for the threads, too.
+ * t/sweep/clock2q.pl demands that each is caught.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,10 +16,11 @@ typedef struct Clock2qCode
 {
 	const char *name;
 	void		(*init) (PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
-						 volatile bool *probation, PgSweepC2qSet *set);
+						 pg_atomic_uint32 *place, PgSweepC2qSet *set);
 	void		(*take_slots) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch);
 	void		(*miss) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding);
 	uint32		(*end_window) (PgSweepClock2q *c, const PgSweepC2qLease *lease);
+	void		(*window_ended) (PgSweepClock2q *c, const PgSweepC2qLease *lease, uint32 buf);
 	bool		(*has_to_judge) (PgSweepClock2q *c, PgSweepC2qLease *lease);
 	uint32		(*judge) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused);
 	bool		(*passes) (const PgSweepClock2q *c, uint32 buf);
@@ -28,121 +28,111 @@ typedef struct Clock2qCode
 	PgSweepC2qSide (*loaded) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash);
 } Clock2qCode;
 
-/* ---- slots and marks ---- */
+/* ---- slots and places ---- */
 
-typedef uint32 (*Exchange) (PgSweepClock2q *c, uint32 slot, uint32 entry);
+typedef void (*Put) (PgSweepClock2q *c, uint32 slot, uint32 buf);
 
-/* pgsweep_c2q_judge() with another exchange */
-static inline uint32
-judge_by(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused, Exchange exchange)
-{
-	uint32		entry = exchange(c, lease->judge_slot, PGSWEEP_C2Q_NONE);
-
-	lease->may_judge--;
-	lease->judge_left--;
-	lease->judge_slot = (lease->judge_slot + 1) % c->num_buffers;
-	*unused = (entry & PGSWEEP_C2Q_ENDED) ? 0 : 1;
-	return entry == PGSWEEP_C2Q_NONE ? entry : entry & ~PGSWEEP_C2Q_ENDED;
-}
-
-/* pgsweep_c2q_loaded() with another exchange */
+/* pgsweep_c2q_loaded() with another way to fill a slot */
 static inline PgSweepC2qSide
-loaded_by(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash, Exchange exchange)
+loaded_by(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash, Put put)
 {
 	bool		soon = false;
 	PgSweepC2qSide side = pgsweep_c2q_returns(c, hash, &soon);
 
 	if (soon)
 		lease->change += (int32) c->step * (side == PGSWEEP_C2Q_PROBATION ? 1 : -1);
-	exchange(c, lease->fill_slot, side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
+	put(c, lease->fill_slot, side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
 	lease->fill_left--;
 	lease->fill_slot = (lease->fill_slot + 1) % c->num_buffers;
 	return side;
 }
 
-#define MUTANT_OF_EXCHANGE(name) \
-static uint32 \
-judge_##name(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused) \
-{ \
-	return judge_by(c, lease, unused, name); \
-} \
+#define MUTANT_OF_PUT(name) \
 static PgSweepC2qSide \
 loaded_##name(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash) \
 { \
 	return loaded_by(c, lease, buf, hash, name); \
 }
 
-/* Two processes may take the same entry out, and one may lose another's */
-static inline uint32
-not_exchanged(PgSweepClock2q *c, uint32 slot, uint32 entry)
+/* The buffer in the slot does not know it */
+static inline void
+no_place(PgSweepClock2q *c, uint32 slot, uint32 buf)
 {
-	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
-
-	if (entry != PGSWEEP_C2Q_NONE)
-		c->probation[entry] = true;
-	pg_atomic_write_u32(&c->slot[slot], entry);
-	if (old != PGSWEEP_C2Q_NONE)
-		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
-	return old;
+	pg_atomic_write_u32(&c->slot[slot], buf);
 }
-MUTANT_OF_EXCHANGE(not_exchanged)
+MUTANT_OF_PUT(no_place)
 
-/* The entry may have been taken out again when its buffer is marked */
-static inline uint32
-marked_late(PgSweepClock2q *c, uint32 slot, uint32 entry)
+/* The place of what was in the slot stays */
+static inline void
+old_place_stays(PgSweepClock2q *c, uint32 slot, uint32 buf)
 {
-	uint32		old = pg_atomic_exchange_u32(&c->slot[slot], entry);
-
-	if (old != PGSWEEP_C2Q_NONE)
-		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
-	(void) pg_atomic_read_u32(&c->slot[slot]);
-	if (entry != PGSWEEP_C2Q_NONE)
-		c->probation[entry] = true;
-	return old;
+	pg_atomic_write_u32(&c->slot[slot], buf);
+	if (buf != PGSWEEP_C2Q_NONE)
+		pg_atomic_write_u32(&c->place[buf], slot);
 }
-MUTANT_OF_EXCHANGE(marked_late)
+MUTANT_OF_PUT(old_place_stays)
 
-static inline uint32
-not_unmarked(PgSweepClock2q *c, uint32 slot, uint32 entry)
-{
-	if (entry != PGSWEEP_C2Q_NONE)
-		c->probation[entry] = true;
-	return pg_atomic_exchange_u32(&c->slot[slot], entry);
-}
-MUTANT_OF_EXCHANGE(not_unmarked)
-
-/* The process that takes an entry out unmarks it first */
-static inline uint32
-unmarked_early(PgSweepClock2q *c, uint32 slot, uint32 entry)
+/* The place of what was in the slot goes, even if it is another by now */
+static inline void
+other_place_goes(PgSweepClock2q *c, uint32 slot, uint32 buf)
 {
 	uint32		old = pg_atomic_read_u32(&c->slot[slot]);
 
 	if (old != PGSWEEP_C2Q_NONE)
-		c->probation[old & ~PGSWEEP_C2Q_ENDED] = false;
-	if (entry != PGSWEEP_C2Q_NONE)
-		c->probation[entry] = true;
-	return pg_atomic_exchange_u32(&c->slot[slot], entry);
+		pg_atomic_write_u32(&c->place[old & ~PGSWEEP_C2Q_ENDED], PGSWEEP_C2Q_NONE);
+	old_place_stays(c, slot, buf);
 }
-MUTANT_OF_EXCHANGE(unmarked_early)
-
-static inline uint32
-not_marked(PgSweepClock2q *c, uint32 slot, uint32 entry)
-{
-	return pg_atomic_exchange_u32(&c->slot[slot], entry);
-}
-MUTANT_OF_EXCHANGE(not_marked)
+MUTANT_OF_PUT(other_place_goes)
 
 /* A page that returns leaves in the slot what was there a lap ago */
-static inline uint32
-not_emptied(PgSweepClock2q *c, uint32 slot, uint32 entry)
+static inline void
+not_emptied(PgSweepClock2q *c, uint32 slot, uint32 buf)
 {
-	return entry == PGSWEEP_C2Q_NONE ? entry : pgsweep_c2q_exchange(c, slot, entry);
+	if (buf != PGSWEEP_C2Q_NONE)
+		pgsweep_c2q_put(c, slot, buf);
+}
+MUTANT_OF_PUT(not_emptied)
+
+/* What is judged stays in its slot */
+static uint32
+judge_leaves(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
+{
+	uint32		slot = lease->judge_slot;
+	uint32		entry = pg_atomic_read_u32(&c->slot[slot]);
+	uint32		buf = pgsweep_c2q_judge(c, lease, unused);
+
+	pg_atomic_write_u32(&c->slot[slot], entry);
+	return buf;
 }
 
-static PgSweepC2qSide
-loaded_not_emptied(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash)
+/* Its place stays */
+static uint32
+judge_keeps_place(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 {
-	return loaded_by(c, lease, buf, hash, not_emptied);
+	uint32		slot = lease->judge_slot;
+	uint32		buf = pgsweep_c2q_judge(c, lease, unused);
+
+	if (buf != PGSWEEP_C2Q_NONE)
+		pg_atomic_write_u32(&c->place[buf], slot);
+	return buf;
+}
+
+/* It is judged although it has another place by now */
+static uint32
+judge_anywhere(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
+{
+	uint32		entry = pg_atomic_read_u32(&c->slot[lease->judge_slot]);
+
+	if (entry != PGSWEEP_C2Q_NONE)
+		pg_atomic_write_u32(&c->place[entry & ~PGSWEEP_C2Q_ENDED], lease->judge_slot);
+	return pgsweep_c2q_judge(c, lease, unused);
+}
+
+/* Has a place, whatever is there */
+static bool
+passes_by_place(const PgSweepClock2q *c, uint32 buf)
+{
+	return pg_atomic_read_u32(&c->place[buf]) != PGSWEEP_C2Q_NONE;
 }
 
 /* Two processes may fill the same slots */
@@ -181,30 +171,20 @@ window_one_early(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 	return pgsweep_c2q_end_window(c, &other);
 }
 
-static uint32
-window_slot(PgSweepClock2q *c, const PgSweepC2qLease *lease)
-{
-	return (lease->fill_slot + c->num_buffers - c->window) % c->num_buffers;
-}
-
 /* What came a lap ago ends a second time if the slot has not been filled yet */
 static uint32
 window_twice(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
-	uint32		entry = pg_atomic_read_u32(&c->slot[window_slot(c, lease)]);
+	uint32		entry = c->window == 0 ? PGSWEEP_C2Q_NONE :
+		pg_atomic_read_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)]);
 
-	if (c->window > 0 && entry != PGSWEEP_C2Q_NONE && (entry & PGSWEEP_C2Q_ENDED))
-		return entry & ~PGSWEEP_C2Q_ENDED;
-	return pgsweep_c2q_end_window(c, lease);
+	return entry == PGSWEEP_C2Q_NONE ? entry : entry & ~PGSWEEP_C2Q_ENDED;
 }
 
 /* Nobody learns that it has ended */
-static uint32
-window_unmarked(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+static void
+window_unmarked(PgSweepClock2q *c, const PgSweepC2qLease *lease, uint32 buf)
 {
-	uint32		entry = pg_atomic_read_u32(&c->slot[window_slot(c, lease)]);
-
-	return c->window > 0 && !(entry & PGSWEEP_C2Q_ENDED) ? entry : PGSWEEP_C2Q_NONE;
 }
 
 static uint32
@@ -286,17 +266,17 @@ judge_strict(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 
 static void
 init_too_long(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
-			  volatile bool *probation, PgSweepC2qSet *set)
+			  pg_atomic_uint32 *place, PgSweepC2qSet *set)
 {
-	pgsweep_c2q_init(c, num_buffers, slot, probation, set);
+	pgsweep_c2q_init(c, num_buffers, slot, place, set);
 	c->most = num_buffers;
 }
 
 static void
 init_too_short(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
-			   volatile bool *probation, PgSweepC2qSet *set)
+			   pg_atomic_uint32 *place, PgSweepC2qSet *set)
 {
-	pgsweep_c2q_init(c, num_buffers, slot, probation, set);
+	pgsweep_c2q_init(c, num_buffers, slot, place, set);
 	c->least = 1;
 }
 
@@ -352,7 +332,7 @@ static void
 left_on_newest(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
 {
 	pgsweep_c2q_left(c, hash, side);
-	pgsweep_c2q_set(c, hash)->next[side] = 0;
+	pgsweep_c2q_set(c, hash)->side[side].next = 0;
 }
 
 /* A print may be 0, as no print is */
@@ -363,7 +343,7 @@ left_print_0(PgSweepClock2q *c, uint64 hash, PgSweepC2qSide side)
 
 	pgsweep_c2q_left(c, hash, side);
 	if ((uint16) hash == 0)
-		set->print[side][set->next[side] - 1] = 0;
+		set->side[side].print[set->side[side].next - 1] = 0;
 }
 
 static PgSweepC2qSide
@@ -374,9 +354,9 @@ loaded_print_0(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 has
 	/* the first way that is empty looks as if it were this page's */
 	if ((uint16) hash == 0)
 		for (int way = 0; way < PGSWEEP_C2Q_WAYS; way++)
-			if (set->print[0][way] == 0)
+			if (set->side[0].print[way] == 0)
 			{
-				set->print[0][way] = 1;
+				set->side[0].print[way] = 1;
 				break;
 			}
 	return pgsweep_c2q_loaded(c, lease, buf, hash);
@@ -401,7 +381,7 @@ loaded_on_probation(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint6
 	PgSweepC2qSide side = pgsweep_c2q_loaded(c, lease, buf, hash);
 
 	if (side != PGSWEEP_C2Q_STRANGER)
-		pgsweep_c2q_exchange(c, slot, buf);
+		pgsweep_c2q_put(c, slot, buf);
 	return side;
 }
 
@@ -410,14 +390,12 @@ loaded_on_probation(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint6
 	.take_slots = pgsweep_c2q_take_slots, \
 	.miss = pgsweep_c2q_miss, \
 	.end_window = pgsweep_c2q_end_window, \
+	.window_ended = pgsweep_c2q_window_ended, \
 	.has_to_judge = pgsweep_c2q_has_to_judge, \
 	.judge = pgsweep_c2q_judge, \
 	.passes = pgsweep_c2q_passes, \
 	.left = pgsweep_c2q_left, \
 	.loaded = pgsweep_c2q_loaded
-
-#define WITH_EXCHANGE(name) \
-	.judge = judge_##name, .loaded = loaded_##name
 
 /* A mutant is the real code with a part replaced, of which compilers warn */
 #pragma GCC diagnostic push
@@ -425,18 +403,20 @@ loaded_on_probation(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint6
 
 static const Clock2qCode clock2q_codes[] = {
 	{"pg_sweep", REAL_CODE},
-	{"does not exchange", REAL_CODE, WITH_EXCHANGE(not_exchanged)},
-	{"marks late", REAL_CODE, WITH_EXCHANGE(marked_late)},
-	{"does not unmark", REAL_CODE, WITH_EXCHANGE(not_unmarked)},
-	{"unmarks early", REAL_CODE, WITH_EXCHANGE(unmarked_early)},
-	{"does not mark", REAL_CODE, WITH_EXCHANGE(not_marked)},
+	{"gives no place", REAL_CODE, .loaded = loaded_no_place},
+	{"old place stays", REAL_CODE, .loaded = loaded_old_place_stays},
+	{"takes another place away", REAL_CODE, .loaded = loaded_other_place_goes},
 	{"leaves an old number", REAL_CODE, .loaded = loaded_not_emptied},
+	{"leaves what is judged", REAL_CODE, .judge = judge_leaves},
+	{"keeps the place of what is judged", REAL_CODE, .judge = judge_keeps_place},
+	{"judges in a former place", REAL_CODE, .judge = judge_anywhere},
+	{"passes over what has any place", REAL_CODE, .passes = passes_by_place},
 	{"fills without atomic tickets", REAL_CODE, .take_slots = lease_not_atomic},
 	{"main part passes over none", REAL_CODE, .passes = passes_none},
 	{"window one slot late", REAL_CODE, .end_window = window_one_late},
 	{"window one slot early", REAL_CODE, .end_window = window_one_early},
 	{"window twice", REAL_CODE, .end_window = window_twice},
-	{"window leaves no bit", REAL_CODE, .end_window = window_unmarked},
+	{"window leaves no bit", REAL_CODE, .window_ended = window_unmarked},
 	{"no window", REAL_CODE, .end_window = window_never},
 	{"judges one fewer", REAL_CODE, .has_to_judge = judges_one_fewer},
 	{"judges one more", REAL_CODE, .has_to_judge = judges_one_more},

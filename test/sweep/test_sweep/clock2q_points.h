@@ -33,17 +33,6 @@ sim_write_u32(pg_atomic_uint32 *ptr, uint32 value)
 	point();
 }
 
-static inline uint32
-sim_exchange_u32(pg_atomic_uint32 *ptr, uint32 value)
-{
-	uint32		old;
-
-	point();
-	old = pg_atomic_exchange_u32(ptr, value);
-	point();
-	return old;
-}
-
 static inline bool
 sim_compare_exchange_u32(pg_atomic_uint32 *ptr, uint32 *expected, uint32 value)
 {
@@ -81,7 +70,6 @@ sim_read_u64(const pg_atomic_uint64 *ptr)
 
 #define pg_atomic_read_u32 sim_read_u32
 #define pg_atomic_write_u32 sim_write_u32
-#define pg_atomic_exchange_u32 sim_exchange_u32
 #define pg_atomic_compare_exchange_u32 sim_compare_exchange_u32
 #define pg_atomic_fetch_add_u64 sim_fetch_add_u64
 #define pgsweep_read_u64 sim_read_u64

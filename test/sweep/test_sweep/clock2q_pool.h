@@ -31,6 +31,7 @@ typedef struct Clock2qCounts
 	int64		old;			/* from the main part */
 	int64		stayed;			/* judged, and stays */
 	int64		windows;
+	int64		untouched;		/* a window ended, and the usage count is left */
 	int64		missed;			/* judged before the window ended */
 	int64		from_probation; /* a page returned that left there */
 	int64		from_main;
@@ -111,6 +112,7 @@ static struct
 	uint64		marked_at[MAX_POOL];	/* load */
 	uint32		content[MAX_POOL];	/* of each slot */
 	bool		ended[MAX_POOL];	/* its window */
+	bool		untouched[MAX_POOL];	/* by that */
 	uint64		filled_at[MAX_POOL];	/* load */
 	uint32		where[MAX_PAGES];	/* buffer of each page */
 	bool		coming[MAX_PAGES];	/* is loaded by someone */
@@ -122,7 +124,7 @@ static struct
 
 static PgSweepClock2q c2q;
 static pg_atomic_uint32 slots[MAX_POOL];
-static bool marks[MAX_POOL];
+static pg_atomic_uint32 places[MAX_POOL];
 static PgSweepC2qSet sets[MAX_POOL];
 
 #define HAD(what) (sim.had.what = 1)
@@ -280,7 +282,7 @@ make_case(void)
 		sim.ghost[i] = STRANGER;
 
 	sim.depth = MAX_DEPTH;		/* no stops yet */
-	code->init(&c2q, sim.n, slots, marks, sets);
+	code->init(&c2q, sim.n, slots, places, sets);
 	sim.depth = 0;
 	sim.batch = Max(Min(c2q.batch, sim.n / 64 / sim.nprocs), 1);
 	if (random_in(0, 1) == 0)

@@ -101,7 +101,7 @@ CREATE FUNCTION test_sweep_clock2q(seed int8, number int4,
 		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
 		OUT alone int8, OUT whole int8, OUT "between" int8, OUT within int8,
 		OUT tiny int8, OUT young int8, OUT old int8, OUT stayed int8,
-		OUT windows int8, OUT missed int8, OUT from_probation int8,
+		OUT windows int8, OUT untouched int8, OUT missed int8, OUT from_probation int8,
 		OUT from_main int8, OUT forgotten int8, OUT soon int8, OUT late int8,
 		OUT longer int8, OUT shorter int8, OUT "most" int8, OUT "least" int8,
 		OUT behind int8, OUT overtaken int8, OUT extensions int8, OUT exits int8, OUT worst_age int8)
@@ -111,13 +111,13 @@ AS '$libdir/test_sweep_clock2q' LANGUAGE C VOLATILE STRICT;
 CREATE FUNCTION test_sweep_clock2q_codes()
 RETURNS SETOF text AS '$libdir/test_sweep_clock2q' LANGUAGE C IMMUTABLE STRICT;
 
--- What slots, marks and leases of clock2q say of each other in this server, while no
+-- What slots, places and leases of clock2q say of each other in this server, while no
 -- other process runs.  size is that of 'pg_sweep' in pg_shmem_allocations; pid
 -- chooses the process whose lease is looked at, 0 is all.  The columns are in
 -- test_sweep_probation.c.
 CREATE FUNCTION test_sweep_probation(size int8, pid int4 DEFAULT 0,
 		OUT processes int8, OUT batch int8, OUT fill int8, OUT judge int8,
-		OUT filled int8, OUT marked int8, OUT nowhere int8, OUT unmarked int8,
+		OUT filled int8, OUT placed int8, OUT nowhere int8, OUT elsewhere int8,
 		OUT twice int8, OUT passed int8, OUT leases int8, OUT size_taken int8,
 		OUT to_fill int8, OUT lapped int8, OUT to_judge int8, OUT waiting int8, OUT ghosts int8)
 AS '$libdir/test_sweep_probation' LANGUAGE C VOLATILE STRICT;

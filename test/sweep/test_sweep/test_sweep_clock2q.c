@@ -24,7 +24,6 @@
 
 #undef pg_atomic_read_u32
 #undef pg_atomic_write_u32
-#undef pg_atomic_exchange_u32
 #undef pg_atomic_compare_exchange_u32
 #undef pg_atomic_fetch_add_u64
 #undef pgsweep_read_u64
@@ -85,15 +84,22 @@ end_window(Process *p)
 	if (exact() && window_length() > 0 && sim.content[slot] != NOTHING && !sim.ended[slot])
 		expected = sim.content[slot];
 	buf = code->end_window(&c2q, &p->lease);
-	if (buf != NOTHING)
+	if (exact())
+		REQUIRE(buf == expected, "%u buffers: the window of %d ends, not that of %d", sim.n, (int) buf, (int) expected);
+	if (buf == NOTHING)
+		return;
+	HAD(windows);
+
+	/* a page that has only the count that it came with may be left as it is */
+	sim.untouched[slot] = sim.usage[buf] == 1 && random_in(0, 1) == 0;
+	if (sim.untouched[slot])
+		HAD(untouched);
+	else
 	{
 		sim.usage[buf] = 0;
-		HAD(windows);
+		code->window_ended(&c2q, &p->lease, buf);
+		sim.ended[slot] = true;
 	}
-	if (!exact())
-		return;
-	REQUIRE(buf == expected, "%u buffers: the window of %d ends, not that of %d", sim.n, (int) buf, (int) expected);
-	sim.ended[slot] |= buf != NOTHING;
 }
 
 /* Whether it is done: no slot to be judged, or a victim */
@@ -118,17 +124,18 @@ judge(Process *p)
 	}
 	if (buf == NOTHING)
 		return false;
-	if (unused > 0)
+	if (unused > 0 && !sim.untouched[slot])
 		HAD(missed);
 	if (sim.hand >= sim.n && !sim.locked[buf] && sim.usage[buf] <= unused)
 	{
 		sim.locked[buf] = true;
+		sim.usage[buf] = 0;
 		p->victim = buf;
 		p->side = PGSWEEP_C2Q_PROBATION;
 		HAD(young);
 		return true;
 	}
-	sim.usage[buf] = Min(sim.usage[buf], PGSWEEP_C2Q_USES);
+	sim.usage[buf] = Min(sim.usage[buf] - Min(sim.usage[buf], unused), PGSWEEP_C2Q_USES);
 	HAD(stayed);
 	return false;
 }
@@ -241,7 +248,7 @@ load(Process *p)
 		HAD(overtaken);
 	}
 	sim.content[slot] = expected == STRANGER ? buf : NOTHING;
-	sim.ended[slot] = false;
+	sim.ended[slot] = sim.untouched[slot] = false;
 	sim.filled_at[slot] = sim.loads;
 	sim.marked_at[buf] = sim.loads;
 }
@@ -366,7 +373,7 @@ check_extensions(void)
 	/* half the least length has room for them, and for a lease */
 	if (least_length() / 2 < MOST_VICTIMS + PGSWEEP_C2Q_BATCH)
 		return;
-	code->init(&c2q, sim.n, slots, marks, sets);
+	code->init(&c2q, sim.n, slots, places, sets);
 	for (uint32 turn = 0; turn < 40 + sim.n / 16 && !sim.failed; turn++)
 	{
 		uint32		number = random_in(0, 1) == 0 ? 1 : random_in(2, MOST_VICTIMS);
@@ -394,15 +401,49 @@ check_extensions(void)
 	}
 }
 
+/*
+ * Buffers get into a second slot, as they can if a process stops for long: only
+ * that one has them.  What is put into the first one, or judged there, leaves them
+ * alone.  What is put into the second one takes their place.
+ */
+static void
+check_second_place(void)
+{
+	const uint32 loads[] = {3, 3, 6, 6};
+	PgSweepC2qLease lease = {0};
+	PgSweepC2qLease late;
+	uint32		unused;
+
+	code->init(&c2q, sim.n, slots, places, sets);
+	code->take_slots(&c2q, &lease, lengthof(loads));
+	late = lease;
+	for (uint32 i = 0; i < lengthof(loads); i++)
+		(void) code->loaded(&c2q, &lease, loads[i], hash_of(i));
+
+	(void) code->loaded(&c2q, &late, 4, hash_of(4));
+	REQUIRE(code->passes(&c2q, 3) && code->passes(&c2q, 4), "%u buffers: one has lost its second place", sim.n);
+	(void) code->loaded(&c2q, &late, 5, hash_of(5));
+	REQUIRE(!code->passes(&c2q, 3) && code->passes(&c2q, 5), "%u buffers: one keeps a place that another has", sim.n);
+
+	lease.judge_slot = 2;
+	lease.may_judge = lease.judge_left = 2;
+	REQUIRE(code->judge(&c2q, &lease, &unused) == NOTHING && code->passes(&c2q, 6),
+			"%u buffers: one is judged where it was before", sim.n);
+	REQUIRE(pg_atomic_read_u32(&slots[2]) == NOTHING, "%u buffers: a slot has been judged, and is not empty", sim.n);
+	REQUIRE(code->judge(&c2q, &lease, &unused) == 6, "%u buffers: one is not judged in its place", sim.n);
+}
+
 /* ---- at rest ---- */
 
 static void
-check_marks(void)
+check_places(void)
 {
 	static uint8 in_slots[MAX_POOL];
 	uint64		fill = pgsweep_read_u64(&c2q.fill);
 	uint64		left = sim.unfilled;
+	int			depth = sim.depth;
 
+	sim.depth = MAX_DEPTH;		/* no stops meanwhile */
 	memset(in_slots, 0, sizeof(in_slots));
 	for (uint32 slot = 0; slot < sim.n; slot++)
 	{
@@ -416,11 +457,15 @@ check_marks(void)
 	}
 	for (uint32 buf = 0; buf < sim.n; buf++)
 	{
-		REQUIRE(!marks[buf] || in_slots[buf] > 0, "%u buffers: %u is marked, and in no slot", sim.n, buf);
+		uint32		place = pg_atomic_read_u32(&places[buf]);
+		bool		passed = code->passes(&c2q, buf);
+
+		REQUIRE(!passed || in_slots[buf] > 0, "%u buffers: %u is passed over, and in no slot", sim.n, buf);
 		if (!exact())
 			continue;
-		REQUIRE(in_slots[buf] == (marks[buf] ? 1 : 0), "%u buffers: %u is in %u slots, its mark is %d", sim.n, buf, in_slots[buf], marks[buf]);
-		if (sim.mode == WHOLE && marks[buf])
+		REQUIRE(in_slots[buf] == (place == NOTHING ? 0 : 1), "%u buffers: %u is in %u slots, its place is %d", sim.n, buf, in_slots[buf], (int) place);
+		REQUIRE(passed == (place != NOTHING), "%u buffers: the place of %u is %d, passed over is %d", sim.n, buf, (int) place, passed);
+		if (sim.mode == WHOLE && passed)
 			REQUIRE(sim.loads - sim.marked_at[buf] <= sim.n + 2 * sim.nprocs * sim.batch,
 					"%u buffers: %u has been passed over for " UINT64_FORMAT " loads", sim.n, buf, sim.loads - sim.marked_at[buf]);
 	}
@@ -430,7 +475,8 @@ check_marks(void)
 			sim.n, fill - left, sim.loads);
 	for (uint32 set = 0; set < c2q.num_sets; set++)
 		for (int side = 0; side < 2; side++)
-			REQUIRE(sets[set].next[side] <= PGSWEEP_C2Q_WAYS, "next ghost is %u", sets[set].next[side]);
+			REQUIRE(sets[set].side[side].next <= PGSWEEP_C2Q_WAYS, "next ghost is %u", sets[set].side[side].next);
+	sim.depth = depth;
 }
 
 /* A whole miss of each process, one after the other */
@@ -509,13 +555,14 @@ check_case(const void *entry)
 		}
 		if (sim.loads >= next)
 		{
-			check_marks();
+			check_places();
 			next = sim.loads + random_in(1, sim.n);
 		}
 	}
-	check_marks();
+	check_places();
 	sim.depth = MAX_DEPTH;		/* no stops any more */
 	check_extensions();
+	check_second_place();
 	add_counts();
 	return !sim.failed;
 }

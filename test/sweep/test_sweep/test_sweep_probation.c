@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test/sweep/test_sweep/test_sweep_probation.c
- *	  What slots, marks and leases of "clock2q" say of each other in a running
+ *	  What slots, places and leases of "clock2q" say of each other in a running
  *	  server.
  *
  * Processes write them without a lock.  So they agree only while each process
@@ -33,9 +33,9 @@ typedef struct Found
 	int64		fill;			/* the two hands: tickets */
 	int64		judge;
 	int64		filled;			/* slots with a buffer */
-	int64		marked;			/* buffers */
-	int64		nowhere;		/* of these, in no slot */
-	int64		unmarked;		/* slots with a buffer that is not marked */
+	int64		placed;			/* buffers with a place */
+	int64		nowhere;		/* of these: the slot has another number, or none */
+	int64		elsewhere;		/* slots with a buffer that has another place, or none */
 	int64		twice;			/* slots with a buffer of another slot */
 	int64		passed;			/* slots with a buffer that no process will
 								 * judge before the next lap */
@@ -96,15 +96,17 @@ look_at_slots(const PgSweepClock2q *c, const bool *leased, Found *found)
 		if (buffer >= c->num_buffers)
 			elog(ERROR, "slot %u has %u", (uint32) (ticket % c->num_buffers), buffer);
 		found->filled++;
-		found->unmarked += !c->probation[buffer];
+		found->elsewhere += pg_atomic_read_u32(&c->place[buffer]) != ticket % c->num_buffers;
 		found->twice += in_slot[buffer];
 		found->passed += ticket >= (uint64) found->fill && !leased[ticket % c->num_buffers];
 		in_slot[buffer] = true;
 	}
 	for (uint32 buffer = 0; buffer < c->num_buffers; buffer++)
 	{
-		found->marked += c->probation[buffer];
-		found->nowhere += c->probation[buffer] && !in_slot[buffer];
+		bool		placed = pg_atomic_read_u32(&c->place[buffer]) != PGSWEEP_C2Q_NONE;
+
+		found->placed += placed;
+		found->nowhere += placed && !pgsweep_c2q_passes(c, buffer);
 	}
 }
 

@@ -5,8 +5,8 @@
  *
  * Usage: clock2q CODE BUFFERS THREADS LOADS SEED DELAYS
  *
- * Each thread loads LOADS pages.  When all have ended: each marked buffer is in a
- * slot, as many slots were filled as pages loaded, and the length is within its
+ * Each thread loads LOADS pages.  When all have ended: each buffer that is passed
+ * over is in a slot, as many slots were filled as pages loaded, and the length is within its
  * bounds.  With DELAYS, a thread now and then gives its processor away before or
  * after an atomic operation.  Prints counts.  Exit status 1: a property does not
  * hold, and its message is on stderr.
@@ -47,17 +47,6 @@ delayed_write_u32(pg_atomic_uint32 *ptr, uint32 value)
 	point();
 }
 
-static inline uint32
-delayed_exchange_u32(pg_atomic_uint32 *ptr, uint32 value)
-{
-	uint32		old;
-
-	point();
-	old = pg_atomic_exchange_u32(ptr, value);
-	point();
-	return old;
-}
-
 #include "sweep/hand.h"
 
 static inline uint64
@@ -71,14 +60,12 @@ delayed_read_u64(const pg_atomic_uint64 *ptr)
 
 #define pg_atomic_read_u32 delayed_read_u32
 #define pg_atomic_write_u32 delayed_write_u32
-#define pg_atomic_exchange_u32 delayed_exchange_u32
 #define pgsweep_read_u64 delayed_read_u64
 
 #include "clock2q_mutants.h"
 
 #undef pg_atomic_read_u32
 #undef pg_atomic_write_u32
-#undef pg_atomic_exchange_u32
 #undef pgsweep_read_u64
 
 #define MAX_THREADS		64
@@ -108,7 +95,6 @@ static bool delays;
 static PgSweepClock2q c2q;
 static pg_atomic_uint32 *states;
 static uint32 *pages;
-static bool *marks;
 static pg_atomic_uint64 main_hand;
 static Thread threads[MAX_THREADS];
 static pthread_barrier_t start;
@@ -235,6 +221,7 @@ miss(uint32 batch)
 	if (buf != NOTHING)
 	{
 		set_usage(buf, 0);
+		code->window_ended(&c2q, &me->lease, buf);
 		me->windows++;
 	}
 	buf = find_victim(&side);
@@ -246,7 +233,7 @@ miss(uint32 batch)
 		return;
 	}
 	pages[buf] = draw(num_pages);
-	me->races += marks[buf];
+	me->races += code->passes(&c2q, buf);
 	side = code->loaded(&c2q, &me->lease, buf, hash_of(pages[buf]));
 	me->returned += side != PGSWEEP_C2Q_STRANGER;
 	me->loads++;
@@ -292,12 +279,14 @@ good(uint32 num_threads, uint32 *on_probation)
 	}
 	for (uint32 buf = 0; buf < num_buffers; buf++)
 	{
-		*on_probation += marks[buf];
-		lost += marks[buf] && !in_slot[buf];
+		bool		passed = code->passes(&c2q, buf);
+
+		*on_probation += passed;
+		lost += passed && !in_slot[buf];
 	}
 	free(in_slot);
 	if (lost > 0)
-		fprintf(stderr, "%u buffers: %u are marked, and in no slot\n", num_buffers, lost);
+		fprintf(stderr, "%u buffers: %u are passed over, and in no slot\n", num_buffers, lost);
 	if (pg_atomic_read_u64(&c2q.fill) != loads)
 		fprintf(stderr, "%u buffers: the filling hand is at %llu after %llu slots\n", num_buffers,
 				(unsigned long long) pg_atomic_read_u64(&c2q.fill), (unsigned long long) loads);
@@ -337,8 +326,8 @@ main(int argc, char **argv)
 
 	states = calloc(num_buffers, sizeof(*states));
 	pages = calloc(num_buffers, sizeof(*pages));
-	marks = calloc(num_buffers, sizeof(*marks));
-	code->init(&c2q, num_buffers, calloc(num_buffers, sizeof(pg_atomic_uint32)), marks,
+	code->init(&c2q, num_buffers, calloc(num_buffers, sizeof(pg_atomic_uint32)),
+			   calloc(num_buffers, sizeof(pg_atomic_uint32)),
 			   aligned_alloc(64, sizeof(PgSweepC2qSet) * pgsweep_c2q_num_sets(num_buffers)));
 	for (uint32 i = 0; i < num_threads; i++)
 		threads[i].random = (atoi(argv[5]) * UINT64_C(64) + i + 1) * UINT64_C(88172645463325252);
