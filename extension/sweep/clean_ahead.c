@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * extension/sweep/clean_ahead.c
- *	  The background writer's scan ahead of one hand.
+ *	  The background writer's scans ahead of hands.
  *
- * In three steps: several hands share the pages that may be written in one
- * cycle.
+ * Several hands share the pages that may be written in one cycle.
  *
  * The feedback is that of core's BgBufferSync(), so bgwriter_delay,
  * bgwriter_lru_maxpages and bgwriter_lru_multiplier keep their meaning:
@@ -33,6 +32,7 @@
  */
 #define LRU_SMOOTHING_CYCLES	16.0
 #define LRU_WHOLE_POOL_MS		120000.0
+#define LRU_FIRST_DENSITY		10.0
 
 static inline void
 smooth(double *average, double sample)
@@ -76,15 +76,22 @@ pgsweep_lru_buffer(const PgSweepPartition *part, uint64 ticket)
 }
 
 /*
- * Begin a cycle: decide how many reusable buffers are wanted.  hand is where it
- * is now, and ahead how many tickets ahead of it there are to be cleaned.
+ * Begin a cycle of one hand: decide how many reusable buffers are wanted.  hand
+ * is where it is now, and ahead how many tickets ahead of it there are to be
+ * cleaned.  fresh is as in strategy.h.
  */
 void
-pgsweep_lru_begin(PgSweepLruState *lru, uint64 hand, uint32 ahead, uint32 recent_alloc)
+pgsweep_lru_begin(PgSweepLruState *lru, bool fresh, PgSweepLruBuffer buffer_of,
+				  const PgSweepPartition *part, uint64 hand, uint32 ahead,
+				  uint32 recent_alloc)
 {
 	uint64		moved;
 
-	if (!lru->valid)
+	lru->buffer_of = buffer_of;
+	lru->part = part;
+	if (lru->smoothed_density == 0)
+		lru->smoothed_density = LRU_FIRST_DENSITY;
+	if (fresh || !lru->valid)
 	{
 		lru->prev_hand = hand;
 		lru->next_clean = hand;
@@ -115,10 +122,8 @@ pgsweep_lru_begin(PgSweepLruState *lru, uint64 hand, uint32 ahead, uint32 recent
  * this cycle, reaches limit.  Returns true if the limit ended it; another
  * call goes on.
  */
-bool
-pgsweep_lru_clean(PgSweepLruState *lru, PgSweepLruBuffer buffer_of,
-				  const PgSweepPartition *part,
-				  struct WritebackContext *wb_context, int limit, int *wrote)
+static bool
+clean_one(PgSweepLruState *lru, struct WritebackContext *wb_context, int limit, int *wrote)
 {
 	while (lru->next_clean < lru->lap && lru->reusable < lru->wanted)
 	{
@@ -127,7 +132,7 @@ pgsweep_lru_clean(PgSweepLruState *lru, PgSweepLruBuffer buffer_of,
 
 		if (*wrote >= limit)
 			return true;
-		buffer = buffer_of(part, lru->next_clean);
+		buffer = lru->buffer_of(lru->part, lru->next_clean);
 		done = buffer >= 0 ? SyncOneBuffer(buffer, true, wb_context) : 0;
 
 		lru->next_clean++;
@@ -146,8 +151,8 @@ pgsweep_lru_clean(PgSweepLruState *lru, PgSweepLruBuffer buffer_of,
  * End the cycle.  Returns true if nothing was allocated and the cleaning
  * point had already been a whole lap ahead of the hand.
  */
-bool
-pgsweep_lru_end(PgSweepLruState *lru)
+static bool
+end_one(PgSweepLruState *lru)
 {
 	/* The scan is another sample of the density */
 	if (lru->next_clean > lru->start && lru->found > 0)
@@ -155,4 +160,46 @@ pgsweep_lru_end(PgSweepLruState *lru)
 			   (double) (lru->next_clean - lru->start) / lru->found);
 	lru->found = 0;
 	return lru->idle;
+}
+
+/*
+ * Clean ahead of n hands, whose cycles have begun.  They share the pages that
+ * may be written: equal parts first, then the unused rest of the others.  So a
+ * hand with dirty pages only neither takes all nor leaves any unused.  The first
+ * one changes from cycle to cycle, because of the last few pages.  Returns true
+ * if all of them are idle.
+ */
+bool
+pgsweep_lru_clean(PgSweepLruState *lru, uint32 n, struct WritebackContext *wb_context,
+				  int max_pages, int *wrote)
+{
+	static uint32 begin = 0;
+	uint32		wanting[PGSWEEP_MAX_LRU_SCANS];
+	bool		idle = true;
+
+	Assert(n <= PGSWEEP_MAX_LRU_SCANS);
+	for (uint32 i = 0; i < n; i++)
+		wanting[i] = (begin + i) % n;
+	begin = (begin + 1) % n;	/* a wrap-around would repeat one */
+
+	/* rounds, until none wants more or the pages are used up */
+	for (uint32 left = n; left > 0 && *wrote < max_pages;)
+	{
+		int			share = Max((max_pages - *wrote) / (int) left, 1);
+		uint32		still = 0;
+
+		for (uint32 i = 0; i < left; i++)
+		{
+			uint32		k = wanting[i];
+			int			limit = Min(*wrote + share, max_pages);
+
+			if (clean_one(&lru[k], wb_context, limit, wrote))
+				wanting[still++] = k;
+		}
+		left = still;
+	}
+
+	for (uint32 i = 0; i < n; i++)
+		idle &= end_one(&lru[i]);
+	return idle;
 }

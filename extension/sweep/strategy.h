@@ -94,7 +94,10 @@ extern void pgsweep_advice_tell(BufferDesc *buf, uint32 hash, bool ring);
 /* find_free.c */
 extern bool pgsweep_find_free_buffer(void);
 
-/* clean_ahead.c */
+/* clean_ahead.c: the buffer of a ticket, -1 if there is none to clean */
+typedef int (*PgSweepLruBuffer) (const PgSweepPartition *part, uint64 ticket);
+
+/* All zeroes at first */
 typedef struct PgSweepLruState
 {
 	uint64		prev_hand;		/* ticket of the hand in the last cycle */
@@ -105,6 +108,8 @@ typedef struct PgSweepLruState
 	bool		valid;			/* the two tickets mean something */
 
 	/* of the present cycle */
+	PgSweepLruBuffer buffer_of;
+	const PgSweepPartition *part;	/* its argument */
 	uint64		start;			/* where cleaning began */
 	uint64		lap;			/* and where it has to end */
 	double		reusable;		/* buffers known to be, ahead of the hand */
@@ -113,20 +118,16 @@ typedef struct PgSweepLruState
 	bool		idle;			/* nothing allocated and nothing to clean */
 } PgSweepLruState;
 
-/* As in core's BgBufferSync() */
-#define PGSWEEP_LRU_INIT	{.smoothed_density = 10.0}
-
-/* The buffer of a ticket, -1 if there is none to clean */
-typedef int (*PgSweepLruBuffer) (const PgSweepPartition *part, uint64 ticket);
+/* Two for each partition: of probation, and of the rest */
+#define PGSWEEP_MAX_LRU_SCANS	(2 * PGSWEEP_MAX_PARTITIONS)
 
 extern int	pgsweep_lru_buffer(const PgSweepPartition *part, uint64 ticket);
-extern void pgsweep_lru_begin(PgSweepLruState *lru, uint64 hand, uint32 ahead,
-							  uint32 recent_alloc);
-extern bool pgsweep_lru_clean(PgSweepLruState *lru, PgSweepLruBuffer buffer_of,
-							  const PgSweepPartition *part,
+extern void pgsweep_lru_begin(PgSweepLruState *lru, bool fresh, PgSweepLruBuffer buffer_of,
+							  const PgSweepPartition *part, uint64 hand,
+							  uint32 ahead, uint32 recent_alloc);
+extern bool pgsweep_lru_clean(PgSweepLruState *lru, uint32 n,
 							  struct WritebackContext *wb_context,
-							  int limit, int *wrote);
-extern bool pgsweep_lru_end(PgSweepLruState *lru);
+							  int max_pages, int *wrote);
 
 /* strategy_clock2q.c: what other files have to tell it */
 extern void pgsweep_c2q_leave(PgSweepSlot *slot);

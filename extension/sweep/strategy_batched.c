@@ -37,14 +37,12 @@ static bool
 batched_lru_scan(struct WritebackContext *wb_context, bool fresh,
 				 uint32 recent_alloc, int max_pages, int *wrote)
 {
-	static PgSweepLruState lru = PGSWEEP_LRU_INIT;
+	static PgSweepLruState lru;
 	PgSweepPartition *whole = &PgSweepPool->whole;
 
-	if (fresh)
-		lru.valid = false;
-	pgsweep_lru_begin(&lru, pgsweep_hand_read(whole), whole->num_buffers, recent_alloc);
-	pgsweep_lru_clean(&lru, pgsweep_lru_buffer, whole, wb_context, max_pages, wrote);
-	return pgsweep_lru_end(&lru);
+	pgsweep_lru_begin(&lru, fresh, pgsweep_lru_buffer, whole, pgsweep_hand_read(whole),
+					  whole->num_buffers, recent_alloc);
+	return pgsweep_lru_clean(&lru, 1, wb_context, max_pages, wrote);
 }
 
 const PgSweepStrategyRoutine pgsweep_batched_strategy = {

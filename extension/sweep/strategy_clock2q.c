@@ -477,15 +477,13 @@ main_buffer(const PgSweepPartition *part, uint64 ticket)
  * ended, and ahead of the main part's hand.  In its window, a page still has the
  * usage count of its load: it would not be written, and not be looked at again.
  *
- * Each scan follows the victims of its own side.  They share the pages that may
- * be written: half of them each, and what the main part's leaves.
+ * Each scan follows the victims of its own side.
  */
 static bool
 clock2q_lru_scan(struct WritebackContext *wb_context, bool fresh,
 				 uint32 recent_alloc, int max_pages, int *wrote)
 {
-	static PgSweepLruState probation = PGSWEEP_LRU_INIT;
-	static PgSweepLruState rest = PGSWEEP_LRU_INIT;
+	static PgSweepLruState lru[2];
 	static uint64 reported[2];
 	PgSweepPartition *whole = &PgSweepPool->whole;
 	PgSweepClock2q *c = &PgSweepPool->clock2q;
@@ -493,7 +491,6 @@ clock2q_lru_scan(struct WritebackContext *wb_context, bool fresh,
 	int64		ahead = (int64) (pgsweep_read_u64(&c->fill) - c->window - judge_hand);
 	PgSweepC2qCounters sum;
 	uint32		recent[2];
-	bool		idle;
 
 	pgsweep_sum_clock2q(&sum);
 	for (int side = 0; side < 2; side++)
@@ -501,19 +498,11 @@ clock2q_lru_scan(struct WritebackContext *wb_context, bool fresh,
 		recent[side] = fresh ? 0 : (uint32) (sum.victims[side] - reported[side]);
 		reported[side] = sum.victims[side];
 	}
-	if (fresh)
-		probation.valid = rest.valid = false;
-
-	pgsweep_lru_begin(&probation, judge_hand, (uint32) Max(ahead, 0),
-					  recent[PGSWEEP_C2Q_PROBATION]);
-	pgsweep_lru_begin(&rest, pgsweep_hand_read(whole), NBuffers, recent[PGSWEEP_C2Q_MAIN]);
-
-	pgsweep_lru_clean(&probation, probation_buffer, NULL, wb_context, (max_pages + 1) / 2, wrote);
-	pgsweep_lru_clean(&rest, main_buffer, whole, wb_context, max_pages, wrote);
-	pgsweep_lru_clean(&probation, probation_buffer, NULL, wb_context, max_pages, wrote);
-
-	idle = pgsweep_lru_end(&probation);
-	return pgsweep_lru_end(&rest) && idle && recent_alloc == 0;
+	pgsweep_lru_begin(&lru[PGSWEEP_C2Q_PROBATION], fresh, probation_buffer, whole, judge_hand,
+					  (uint32) Max(ahead, 0), recent[PGSWEEP_C2Q_PROBATION]);
+	pgsweep_lru_begin(&lru[PGSWEEP_C2Q_MAIN], fresh, main_buffer, whole, pgsweep_hand_read(whole),
+					  NBuffers, recent[PGSWEEP_C2Q_MAIN]);
+	return pgsweep_lru_clean(lru, 2, wb_context, max_pages, wrote) && recent_alloc == 0;
 }
 
 const PgSweepStrategyRoutine pgsweep_clock2q_strategy = {

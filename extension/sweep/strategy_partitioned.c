@@ -119,67 +119,24 @@ partitioned_position(int *hand, uint64 *passes)
 }
 
 /*
- * One scan per partition.  They share the pages that may be written: equal
- * parts first, then the unused rest of the others.  So a partition full of
- * dirty pages neither takes all nor leaves any unused.  The first partition
- * changes from cycle to cycle, because of the last few pages.  Allocations
- * are counted by partition: recent_alloc includes other strategies'
- * allocations from before a switch.
+ * One scan per partition.  Allocations are counted by partition: recent_alloc
+ * includes other strategies' allocations from before a switch.
  */
 static bool
 partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 					 uint32 recent_alloc, int max_pages, int *wrote)
 {
 	static PgSweepLruState lru[PGSWEEP_MAX_PARTITIONS];
-	static bool initialized = false;
-	static uint32 begin = 0;
-	uint32		wanting[PGSWEEP_MAX_PARTITIONS];
 	uint32		n = PgSweepPool->num_partitions;
-	bool		can_hibernate = true;
-
-	if (!initialized || fresh)
-	{
-		for (uint32 i = 0; i < n; i++)
-		{
-			if (!initialized)
-				lru[i] = (PgSweepLruState) PGSWEEP_LRU_INIT;
-			lru[i].valid = false;
-		}
-		initialized = true;
-	}
 
 	for (uint32 i = 0; i < n; i++)
 	{
 		PgSweepPartition *part = &PgSweepPool->parts[i];
 
-		pgsweep_lru_begin(&lru[i], pgsweep_hand_read(part), part->num_buffers,
-						  pgsweep_recent_allocations(i));
-		wanting[i] = (begin + i) % n;
+		pgsweep_lru_begin(&lru[i], fresh, pgsweep_lru_buffer, part, pgsweep_hand_read(part),
+						  part->num_buffers, pgsweep_recent_allocations(i));
 	}
-	begin = (begin + 1) % n;	/* a wrap-around would repeat one */
-
-	/* rounds, until no partition wants more or the pages are used up */
-	for (uint32 left = n; left > 0 && *wrote < max_pages;)
-	{
-		int			share = Max((max_pages - *wrote) / (int) left, 1);
-		uint32		still = 0;
-
-		for (uint32 i = 0; i < left; i++)
-		{
-			uint32		p = wanting[i];
-			int			limit = Min(*wrote + share, max_pages);
-
-			if (pgsweep_lru_clean(&lru[p], pgsweep_lru_buffer, &PgSweepPool->parts[p],
-								  wb_context, limit, wrote))
-				wanting[still++] = p;
-		}
-		left = still;
-	}
-
-	for (uint32 i = 0; i < n; i++)
-		if (!pgsweep_lru_end(&lru[i]))
-			can_hibernate = false;
-	return can_hibernate && recent_alloc == 0;
+	return pgsweep_lru_clean(lru, n, wb_context, max_pages, wrote) && recent_alloc == 0;
 }
 
 const PgSweepStrategyRoutine pgsweep_partitioned_strategy = {
