@@ -106,14 +106,16 @@ pgsweep_free_buffer(BufferDesc *buf)
 {
 	PgSweepStrategyId id = active_strategy();
 
-	if (id == PGSWEEP_CLOCK2Q)
-		pgsweep_c2q_freed(buf->buf_id);
+	if (pgsweep_strategies[id]->freed)
+		pgsweep_strategies[id]->freed(buf->buf_id);
 	return id != PGSWEEP_STOCK;
 }
 
 static bool
 pgsweep_have_free_buffer(bool core_answer)
 {
+	const PgSweepStrategyRoutine *strategy;
+
 	/*
 	 * Core's freelist has all free buffers only while "stock" has been the
 	 * only strategy since the server started.
@@ -121,9 +123,8 @@ pgsweep_have_free_buffer(bool core_answer)
 	if (pgsweep_read_u64(&PgSweepPool->active) ==
 		PGSWEEP_ACTIVE(PGSWEEP_FIRST_GENERATION, PGSWEEP_STOCK))
 		return core_answer;
-	if (active_strategy() == PGSWEEP_CLOCK2Q)
-		return pgsweep_c2q_first_lap();
-	return pgsweep_find_free_buffer();
+	strategy = pgsweep_strategies[active_strategy()];
+	return strategy->may_have_free ? strategy->may_have_free() : pgsweep_find_free_buffer();
 }
 
 /*

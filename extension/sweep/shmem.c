@@ -12,7 +12,7 @@
 #include "storage/bufmgr.h"
 #include "storage/shmem.h"
 #include "sweep/partitions.h"
-#include "sweep/strategy.h"
+#include "sweep/probation.h"
 #include "utils/timestamp.h"
 
 PgSweepPoolShared *PgSweepPool = NULL;
@@ -78,14 +78,14 @@ init_clock2q(void)
 	Size		slots = CACHELINEALIGN(mul_size(NBuffers, sizeof(pg_atomic_uint32)));
 	bool		found;
 	char	   *memory = ShmemInitStruct("pg_sweep clock2q", clock2q_size(), &found);
+	PgSweepProbation *whole = &PgSweepPool->whole_probation;
 
-	pgsweep_c2q_init(&PgSweepPool->clock2q, NBuffers, (pg_atomic_uint32 *) memory,
+	pgsweep_c2q_init(&whole->c2q, NBuffers, (pg_atomic_uint32 *) memory,
 					 (pg_atomic_uint32 *) (memory + slots),
 					 (PgSweepC2qSet *) (memory + 2 * slots));
-	pg_atomic_init_u32(&PgSweepPool->c2q_free, NBuffers);
-	pg_atomic_init_u32(&PgSweepPool->c2q_lap_free, NBuffers);
-	pg_atomic_init_u64(&PgSweepPool->c2q_lap_end, NBuffers);
-	pg_atomic_init_u32(&PgSweepPool->c2q_batch, pgsweep_c2q_batch(&PgSweepPool->clock2q, 0));
+	whole->part = &PgSweepPool->whole;
+	pgsweep_first_lap_init(whole);
+	pg_atomic_init_u32(&PgSweepPool->c2q_batch, pgsweep_c2q_batch(&whole->c2q, 0));
 }
 
 static void
@@ -103,7 +103,6 @@ init_pool(void)
 	PgSweepPool->batch_configured = pgsweep_batch_size;
 	pg_atomic_init_u32(&PgSweepPool->batch,
 					   pgsweep_batch_size_in_force(pgsweep_batch_size, 0));
-	init_clock2q();
 
 	PgSweepPool->configured = pgsweep_strategy;
 	PgSweepPool->set_by = PGSWEEP_SET_BY_START;
@@ -112,6 +111,7 @@ init_pool(void)
 	pgsweep_partition_init(&PgSweepPool->whole, 0, NBuffers);
 	pgsweep_init_partitions();
 	pgsweep_init_laps();
+	init_clock2q();
 
 	strategy = pgsweep_resolve_strategy(pgsweep_strategy, PgSweepPool->reason,
 										sizeof(PgSweepPool->reason));

@@ -17,7 +17,7 @@
 #include "sweep/batch.h"
 #include "sweep/counts.h"
 #include "sweep/partitions.h"
-#include "sweep/strategy.h"
+#include "sweep/probation.h"
 
 PgSweepSlot *pgsweep_my_slot = NULL;
 BufferDescPadded *pgsweep_descriptors = NULL;	/* set with the slot */
@@ -48,7 +48,7 @@ change_backends(int by, const uint32 *configured)
 		PgSweepPool->batch_configured = *configured;
 	batch = pgsweep_batch_size_in_force(PgSweepPool->batch_configured, PgSweepPool->nbackends);
 
-	c2q_batch = pgsweep_c2q_batch(&PgSweepPool->clock2q, PgSweepPool->nbackends);
+	c2q_batch = pgsweep_c2q_batch(&PgSweepPool->whole_probation.c2q, PgSweepPool->nbackends);
 
 	/* their line is read at every allocation: write it only if needed */
 	if (batch != pg_atomic_read_u32(&PgSweepPool->batch))

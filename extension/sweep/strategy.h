@@ -31,7 +31,7 @@ typedef struct PgSweepStrategyRoutine
 	 */
 	void		(*position) (int *hand, uint64 *passes);
 
-	/* ---- all of these except loaded, activated and cycle, or none: NULL leaves all to core ---- */
+	/* ---- get_victim and lru_scan, or none of these: NULL leaves all to core ---- */
 
 	/*
 	 * Find a victim for the caller, the owner of slot. active is the word
@@ -58,6 +58,13 @@ typedef struct PgSweepStrategyRoutine
 	 * ereport(ERROR).
 	 */
 	void		(*activated) (void);
+
+	/*
+	 * A buffer has lost its page; and: may there be any without one?  NULL if the
+	 * strategy does not count them.  Must not ereport(ERROR).
+	 */
+	void		(*freed) (int buffer);
+	bool		(*may_have_free) (void);
 
 	/*
 	 * Called at the start of each cycle of the background writer, only in
@@ -128,11 +135,6 @@ extern void pgsweep_lru_begin(PgSweepLruState *lru, bool fresh, PgSweepLruBuffer
 extern bool pgsweep_lru_clean(PgSweepLruState *lru, uint32 n,
 							  struct WritebackContext *wb_context,
 							  int max_pages, int *wrote);
-
-/* strategy_clock2q.c: what other files have to tell it */
-extern void pgsweep_c2q_leave(PgSweepSlot *slot);
-extern void pgsweep_c2q_freed(int buffer);
-extern bool pgsweep_c2q_first_lap(void);
 
 #pragma GCC visibility pop
 

@@ -28,6 +28,7 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
+#include "sweep/probation.h"
 #include "sweep/tag_hash.h"
 #include "sweep/walk.h"
 
@@ -36,15 +37,6 @@
  * (MAX_BUFFERS_TO_EXTEND_BY in hio.c).  A power of 2.
  */
 #define PGSWEEP_C2Q_VICTIMS		64
-
-/*
- * Free buffers, as parts of the pool.  If as many as the first have been freed, a
- * first lap begins.  If as many as the second are found though none should be
- * left, one begins, too; and it goes on for another lap if the last one found as
- * many.  Chosen without a trace: none has a DROP.
- */
-#define PGSWEEP_C2Q_FREED_PART	16
-#define PGSWEEP_C2Q_FOUND_PART	64
 
 /*
  * A victim of this process that has had no load yet, and the hash of the page
@@ -187,107 +179,26 @@ end_window(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 ended)
 	pgsweep_c2q_window_ended(c, lease, ended);
 }
 
-static inline int32
-part_of_pool(int part)
-{
-	return Max(NBuffers / part, 1);
-}
-
-/*
- * Let no page leave from probation until this number of free buffers has been
- * found, or a lap of the main part's hand has not found more.
- */
 static void
-begin_first_lap(int32 free_buffers)
+clock2q_freed(int buffer)
 {
-	pg_atomic_write_u32(&PgSweepPool->c2q_free, (uint32) free_buffers);
-	pg_atomic_write_u32(&PgSweepPool->c2q_lap_free, (uint32) free_buffers);
-	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end,
-						pgsweep_hand_read(&PgSweepPool->whole) + NBuffers);
+	bool		given_up = false;
+
+	for (uint32 i = 0; i < num_victims && !given_up; i++)
+		given_up = victim_at(i)->buffer == buffer;
+	pgsweep_first_lap_freed(&PgSweepPool->whole_probation, given_up);
 }
 
-/*
- * The hand passes over free buffers that are in leases of processes that exit or
- * are idle.  So there may be another lap.  The number of free buffers may be
- * wrong: core does not tell of each.  So a lap that finds few is the last.
- */
-static pg_noinline bool
-first_lap_goes_on(uint64 lap_end)
+static bool
+clock2q_may_have_free(void)
 {
-	PgSweepPartition *whole = &PgSweepPool->whole;
-	int32		left = (int32) pg_atomic_read_u32(&PgSweepPool->c2q_free);
-	int32		found = (int32) pg_atomic_read_u32(&PgSweepPool->c2q_lap_free) - left;
-	bool		goes_on;
-
-	/* by the published position, an epoch too late at most */
-	if (left > 0 && pgsweep_read_u64(&whole->epoch) << whole->epoch_shift < lap_end)
-		return true;
-
-	/* one process decides about each lap */
-	goes_on = left > 0 && found >= part_of_pool(PGSWEEP_C2Q_FOUND_PART);
-	if (pg_atomic_compare_exchange_u64(&PgSweepPool->c2q_lap_end, &lap_end,
-									   goes_on ? pgsweep_hand_read(whole) + NBuffers : 0))
-	{
-		pg_atomic_write_u32(&PgSweepPool->c2q_lap_free, (uint32) left);
-		if (!goes_on)
-			pg_atomic_write_u32(&PgSweepPool->c2q_free, 0);
-	}
-	return goes_on;
+	return pgsweep_first_lap(&PgSweepPool->whole_probation);
 }
 
-bool
-pgsweep_c2q_first_lap(void)
-{
-	uint64		lap_end = pgsweep_read_u64(&PgSweepPool->c2q_lap_end);
-
-	return unlikely(lap_end != 0) && first_lap_goes_on(lap_end);
-}
-
-/*
- * A free buffer has become a victim.
- */
-static pg_noinline void
-found_free(void)
-{
-	int32		left = (int32) pg_atomic_sub_fetch_u32(&PgSweepPool->c2q_free, 1);
-
-	if (left == -part_of_pool(PGSWEEP_C2Q_FOUND_PART))
-		begin_first_lap(NBuffers);
-}
-
-/*
- * A buffer has lost its page.  It may be a victim that is given up because
- * another process has loaded the page meanwhile.  These may be many, but come one
- * by one, so they begin no first lap.
- */
-void
-pgsweep_c2q_freed(int buffer)
-{
-	int32		left = (int32) pg_atomic_add_fetch_u32(&PgSweepPool->c2q_free, 1);
-
-	for (uint32 i = 0; i < num_victims; i++)
-		if (victim_at(i)->buffer == buffer)
-			return;
-	if (left >= part_of_pool(PGSWEEP_C2Q_FREED_PART) &&
-		pgsweep_read_u64(&PgSweepPool->c2q_lap_end) == 0)
-		begin_first_lap(left);
-}
-
-/*
- * Other strategies do not count free buffers.
- */
 static void
 clock2q_activated(void)
 {
-	int32		free_buffers = 0;
-
-	for (int i = 0; i < NBuffers; i++)
-		free_buffers += !pgsweep_state_has_page(pg_atomic_read_u32(&GetBufferDescriptor(i)->state));
-
-	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end, 0);
-	pg_atomic_write_u32(&PgSweepPool->c2q_free, (uint32) free_buffers);
-	if (free_buffers >= part_of_pool(PGSWEEP_C2Q_FREED_PART))
-		begin_first_lap(free_buffers);
+	pgsweep_first_lap_activated(&PgSweepPool->whole_probation);
 }
 
 /*
@@ -302,7 +213,7 @@ pgsweep_c2q_leave(PgSweepSlot *slot)
 	uint32		unused;
 
 	while (slot->c2q.active != 0 && lease->judge_left > 0)
-		(void) pgsweep_c2q_judge(&PgSweepPool->clock2q, lease, &unused);
+		(void) pgsweep_c2q_judge(&PgSweepPool->whole_probation.c2q, lease, &unused);
 	memset(lease, 0, sizeof(*lease));
 	slot->c2q.active = 0;
 	forget_victims(num_victims);
@@ -334,8 +245,9 @@ refill(PgSweepClock2q *c, PgSweepSlot *slot, uint64 active)
  * nothing has ended its window.
  */
 static BufferDesc *
-judge(PgSweepClock2q *c, PgSweepSlot *slot, uint32 *buf_state)
+judge(PgSweepProbation *p, PgSweepSlot *slot, uint32 *buf_state)
 {
+	PgSweepClock2q *c = &p->c2q;
 	PgSweepC2qLease *lease = &slot->c2q.lease;
 	uint32		unused;
 	uint32		id;
@@ -352,7 +264,7 @@ judge(PgSweepClock2q *c, PgSweepSlot *slot, uint32 *buf_state)
 
 	if (BUF_STATE_GET_REFCOUNT(state) == 0 && !(state & BM_LOCKED) &&
 		BUF_STATE_GET_USAGECOUNT(state) <= unused &&
-		!(pgsweep_state_has_page(state) && pgsweep_c2q_first_lap()))
+		!(pgsweep_state_has_page(state) && pgsweep_first_lap(p)))
 	{
 		*buf_state = (state & ~BUF_USAGECOUNT_MASK) | BM_LOCKED;
 		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &state, *buf_state)))
@@ -372,7 +284,8 @@ clock2q_choose(PgSweepSlot *slot, uint32 pinned_run)
 static BufferDesc *
 clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
-	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	PgSweepProbation *p = &PgSweepPool->whole_probation;
+	PgSweepClock2q *c = &p->c2q;
 	PgSweepC2qLease *lease = &slot->c2q.lease;
 	PgSweepC2qSide side = PGSWEEP_C2Q_PROBATION;
 	BufferDesc *buf = NULL;
@@ -380,7 +293,7 @@ clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 	refill(c, slot, active);
 	pgsweep_c2q_miss(c, lease, num_victims);
 	while (buf == NULL && pgsweep_c2q_has_to_judge(c, lease))
-		buf = judge(c, slot, buf_state);
+		buf = judge(p, slot, buf_state);
 
 	if (buf != NULL)
 	{
@@ -396,7 +309,7 @@ clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 						   clock2q_choose, c);
 	}
 	if (unlikely(!pgsweep_state_has_page(*buf_state)))
-		found_free();
+		pgsweep_first_lap_found(p);
 	slot->c2q.counters.victims[side]++;
 	remember_victim(c, buf, *buf_state, side);
 	return buf;
@@ -410,7 +323,7 @@ static void
 clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 			   BufferAccessStrategy ring, uint64 active)
 {
-	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
 	PgSweepC2qLease *lease = &slot->c2q.lease;
 	PgSweepC2qCounters *count = &slot->c2q.counters;
 	PgSweepC2qSide side;
@@ -458,7 +371,7 @@ clock2q_position(int *hand, uint64 *passes)
 static int
 probation_buffer(const PgSweepPartition *part, uint64 ticket)
 {
-	const PgSweepClock2q *c = &PgSweepPool->clock2q;
+	const PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
 	uint32		entry = pg_atomic_read_u32(&c->slot[ticket % c->num_buffers]);
 
 	return entry == PGSWEEP_C2Q_NONE ? -1 : (int) (entry & ~PGSWEEP_C2Q_ENDED);
@@ -469,7 +382,7 @@ main_buffer(const PgSweepPartition *part, uint64 ticket)
 {
 	int			buffer = pgsweep_lru_buffer(part, ticket);
 
-	return pgsweep_c2q_passes(&PgSweepPool->clock2q, buffer) ? -1 : buffer;
+	return pgsweep_c2q_passes(&PgSweepPool->whole_probation.c2q, buffer) ? -1 : buffer;
 }
 
 /*
@@ -486,7 +399,7 @@ clock2q_lru_scan(struct WritebackContext *wb_context, bool fresh,
 	static PgSweepLruState lru[2];
 	static uint64 reported[2];
 	PgSweepPartition *whole = &PgSweepPool->whole;
-	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
 	uint64		judge_hand = pgsweep_read_u64(&c->judge);
 	int64		ahead = (int64) (pgsweep_read_u64(&c->fill) - c->window - judge_hand);
 	PgSweepC2qCounters sum;
@@ -510,5 +423,7 @@ const PgSweepStrategyRoutine pgsweep_clock2q_strategy = {
 	.get_victim = clock2q_get_victim,
 	.loaded = clock2q_loaded,
 	.activated = clock2q_activated,
+	.freed = clock2q_freed,
+	.may_have_free = clock2q_may_have_free,
 	.lru_scan = clock2q_lru_scan,
 };

@@ -17,6 +17,8 @@
  * strategy_partitioned.c	a hand for each partition of it
  * strategy_clock2q.c	new pages on probation, and a hand for all others
  * clock2q.h		its rule
+ * probation.h		what is done by that rule
+ * first_lap.c		while it leaves the victims to the hand
  * auto.c			which of these suits the machine
  * hand.h			the 64-bit ticket hand
  * lease.h			a backend's private batch of tickets, and when it expires
@@ -204,6 +206,25 @@ typedef union PgSweepSlotPadded
 	char		pad[TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(PgSweepSlot))];
 } PgSweepSlotPadded;
 
+/*
+ * Probation in the pool or in a partition of it, and the rest: "clock2q".
+ */
+typedef struct PgSweepProbation
+{
+	PgSweepClock2q c2q;
+	PgSweepPartition *part;		/* its hand is the rest's */
+
+	/*
+	 * The first lap: the ticket of that hand at which it ends, 0 if there is
+	 * none, and free buffers now and when it began.  Read at each buffer that is
+	 * judged, and counted for each free buffer that is freed or found: while
+	 * there are none, nothing writes here.
+	 */
+	pg_atomic_uint64 lap_end pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	pg_atomic_uint32 lap_free;
+	pg_atomic_uint32 free_buffers;	/* signed; too few if core was not told */
+} PgSweepProbation;
+
 /* How the active strategy was made active */
 typedef enum PgSweepSetBy
 {
@@ -277,17 +298,8 @@ typedef struct PgSweepPoolShared
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	PgSweepLaps laps pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
-	PgSweepClock2q clock2q pg_attribute_aligned(PG_CACHE_LINE_SIZE);
-
-	/*
-	 * "clock2q".  Its first lap: the ticket of "whole" at which it ends, 0 if
-	 * there is none, and free buffers now and when it began.  Read at each
-	 * buffer that is judged, and counted for each free buffer that is freed or
-	 * found: while there are none, nothing writes here.
-	 */
-	pg_atomic_uint64 c2q_lap_end pg_attribute_aligned(PG_CACHE_LINE_SIZE);
-	pg_atomic_uint32 c2q_lap_free;
-	pg_atomic_uint32 c2q_free;	/* signed; too few if core was not told */
+	/* "clock2q" */
+	PgSweepProbation whole_probation pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
 	/*
 	 * Allocations by the home of the process and the partition that served

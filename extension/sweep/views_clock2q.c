@@ -11,7 +11,7 @@
 #include "funcapi.h"
 #include "sql.h"
 #include "storage/bufmgr.h"
-#include "sweep/strategy.h"
+#include "sweep/probation.h"
 
 PG_FUNCTION_INFO_V1(pg_sweep_get_clock2q);
 
@@ -41,7 +41,7 @@ pg_sweep_get_clock2q(PG_FUNCTION_ARGS)
 	LWLockRelease(PgSweep->lock);
 
 	/* in this order: the filling hand, which is ahead, moves on meanwhile */
-	c = &PgSweepPool->clock2q;
+	c = &PgSweepPool->whole_probation.c2q;
 	judge = pgsweep_read_u64(&c->judge);
 	fill = pgsweep_read_u64(&c->fill);
 
@@ -51,7 +51,7 @@ pg_sweep_get_clock2q(PG_FUNCTION_ARGS)
 	put(&row, Int32GetDatum((int32) Min(fill > judge ? fill - judge : 0, c->num_buffers)));
 	put(&row, Int32GetDatum(c->window));
 	put(&row, Int32GetDatum(c->num_sets * PGSWEEP_C2Q_WAYS));
-	put(&row, BoolGetDatum(pgsweep_c2q_first_lap()));
+	put(&row, BoolGetDatum(pgsweep_first_lap(&PgSweepPool->whole_probation)));
 	put_int8(&row, count.entered);
 	put_int8(&row, count.windows);
 	put_int8(&row, count.judged);

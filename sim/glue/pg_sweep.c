@@ -143,7 +143,7 @@ StrategyEmptyFreelist(void)
 static void
 name_clock2q(void)
 {
-	PgSweepClock2q *c = &PgSweepPool->clock2q;
+	PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
 	Size		hands = offsetof(PgSweepClock2q, num_buffers);
 
 	sim_region_name("c2q_hands", c, hands);
@@ -217,8 +217,8 @@ static void
 setup_clock2q(void)
 {
 	setup(PGSWEEP_CLOCK2Q);
-	pg_atomic_write_u64(&PgSweepPool->c2q_lap_end, 0);
-	pg_atomic_write_u32(&PgSweepPool->c2q_free, 0);
+	pg_atomic_write_u64(&PgSweepPool->whole_probation.lap_end, 0);
+	pg_atomic_write_u32(&PgSweepPool->whole_probation.free_buffers, 0);
 }
 
 /*
@@ -317,7 +317,7 @@ report_clock2q(void)
 	victims = Max(sum.victims[0] + sum.victims[1], 1);
 	sim_result("returned_percent", 100.0 * (sum.returned[0] + sum.returned[1]) / victims);
 	sim_result("main_percent", 100.0 * sum.victims[PGSWEEP_C2Q_MAIN] / victims);
-	sim_result("length_percent", 100.0 * pg_atomic_read_u32(&PgSweepPool->clock2q.length) / NBuffers);
+	sim_result("length_percent", 100.0 * pg_atomic_read_u32(&PgSweepPool->whole_probation.c2q.length) / NBuffers);
 	sim_result("slots_of_lease", pg_atomic_read_u32(&PgSweepPool->c2q_batch));
 }
 

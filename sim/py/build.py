@@ -28,8 +28,8 @@ EXTENSION_FILES = (
         "counts", "hooks", "policy_lockless", "policy_lockless_spin",
         "policy_stock", "queue", "tries")),
     *(f"sweep/{name}.c" for name in (
-        "auto", "clean_ahead", "counts", "find_free", "homes", "hooks",
-        "laps", "partitions", "shmem", "slots", "strategy_batched",
+        "auto", "clean_ahead", "counts", "find_free", "first_lap", "homes",
+        "hooks", "laps", "partitions", "shmem", "slots", "strategy_batched",
         "strategy_clock2q", "strategy_partitioned", "strategy_stock",
         "walk")))
 # Files of the server that are played as they are.

@@ -124,7 +124,7 @@ test_sweep_probation(PG_FUNCTION_ARGS)
 	bool		there;
 	bool	   *leased;
 	PgSweepPoolShared *pool = ShmemInitStruct("pg_sweep", PG_GETARG_INT64(0), &there);
-	PgSweepClock2q *c = &pool->clock2q;
+	PgSweepClock2q *c = &pool->whole_probation.c2q;
 
 	if (!there)
 		elog(ERROR, "pg_sweep is not preloaded");

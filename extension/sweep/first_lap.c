@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension/sweep/first_lap.c
+ *	  First laps of probation: while many buffers are free, no page leaves.
+ *
+ * Only the main part's hand finds free buffers.  So as long as there may be any,
+ * judged buffers all stay, and the hand has to give the victims.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/bufmgr.h"
+#include "sweep/probation.h"
+#include "sweep/victim.h"
+
+/*
+ * Free buffers, as parts of all.  If as many as the first have been freed, a
+ * first lap begins.  If as many as the second are found though none should be
+ * left, one begins, too; and it goes on for another lap if the last one found as
+ * many.  Chosen without a trace: none has a DROP.
+ */
+#define PGSWEEP_C2Q_FREED_PART	16
+#define PGSWEEP_C2Q_FOUND_PART	64
+
+static inline int32
+part_of_buffers(const PgSweepProbation *p, uint32 part)
+{
+	return Max(p->part->num_buffers / part, 1);
+}
+
+/*
+ * Let no page leave from probation until this number of free buffers has been
+ * found, or a lap of the main part's hand has not found more.
+ */
+static void
+begin_first_lap(PgSweepProbation *p, uint32 free_buffers)
+{
+	pg_atomic_write_u32(&p->free_buffers, free_buffers);
+	pg_atomic_write_u32(&p->lap_free, free_buffers);
+	pg_atomic_write_u64(&p->lap_end, pgsweep_hand_read(p->part) + p->part->num_buffers);
+}
+
+/*
+ * When shared memory is made: all buffers are free.
+ */
+void
+pgsweep_first_lap_init(PgSweepProbation *p)
+{
+	pg_atomic_init_u32(&p->free_buffers, p->part->num_buffers);
+	pg_atomic_init_u32(&p->lap_free, p->part->num_buffers);
+	pg_atomic_init_u64(&p->lap_end, p->part->num_buffers);
+}
+
+/*
+ * The hand passes over free buffers that are in leases of processes that exit or
+ * are idle.  So there may be another lap.  The number of free buffers may be
+ * wrong: core does not tell of each.  So a lap that finds few is the last.
+ */
+bool
+pgsweep_first_lap_goes_on(PgSweepProbation *p, uint64 lap_end)
+{
+	PgSweepPartition *part = p->part;
+	int32		left = (int32) pg_atomic_read_u32(&p->free_buffers);
+	int32		found = (int32) pg_atomic_read_u32(&p->lap_free) - left;
+	bool		goes_on;
+
+	/* by the published position, an epoch too late at most */
+	if (left > 0 && pgsweep_read_u64(&part->epoch) << part->epoch_shift < lap_end)
+		return true;
+
+	/* one process decides about each lap */
+	goes_on = left > 0 && found >= part_of_buffers(p, PGSWEEP_C2Q_FOUND_PART);
+	if (pg_atomic_compare_exchange_u64(&p->lap_end, &lap_end,
+									   goes_on ? pgsweep_hand_read(part) + part->num_buffers : 0))
+	{
+		pg_atomic_write_u32(&p->lap_free, (uint32) left);
+		if (!goes_on)
+			pg_atomic_write_u32(&p->free_buffers, 0);
+	}
+	return goes_on;
+}
+
+/*
+ * A free buffer has become a victim.
+ */
+void
+pgsweep_first_lap_found(PgSweepProbation *p)
+{
+	int32		left = (int32) pg_atomic_sub_fetch_u32(&p->free_buffers, 1);
+
+	if (left == -part_of_buffers(p, PGSWEEP_C2Q_FOUND_PART))
+		begin_first_lap(p, p->part->num_buffers);
+}
+
+/*
+ * A buffer has lost its page.  It may be a victim that is given up because
+ * another process has loaded the page meanwhile.  These may be many, but come one
+ * by one, so they begin no first lap.
+ */
+void
+pgsweep_first_lap_freed(PgSweepProbation *p, bool given_up)
+{
+	int32		left = (int32) pg_atomic_add_fetch_u32(&p->free_buffers, 1);
+
+	if (!given_up && left >= part_of_buffers(p, PGSWEEP_C2Q_FREED_PART) &&
+		pgsweep_read_u64(&p->lap_end) == 0)
+		begin_first_lap(p, (uint32) left);
+}
+
+/*
+ * The strategy has become active.  Others do not count free buffers.
+ */
+void
+pgsweep_first_lap_activated(PgSweepProbation *p)
+{
+	uint32		first = p->part->first_buffer;
+	uint32		free_buffers = 0;
+
+	for (uint32 i = first; i < first + p->part->num_buffers; i++)
+		free_buffers += !pgsweep_state_has_page(pg_atomic_read_u32(&GetBufferDescriptor(i)->state));
+
+	pg_atomic_write_u64(&p->lap_end, 0);
+	pg_atomic_write_u32(&p->free_buffers, free_buffers);
+	if (free_buffers >= part_of_buffers(p, PGSWEEP_C2Q_FREED_PART))
+		begin_first_lap(p, free_buffers);
+}
