@@ -95,9 +95,9 @@ COMMENT ON COLUMN pg_sweep_status.batch_size_configured IS 'pg_sweep.batch_size 
 COMMENT ON COLUMN pg_sweep_status.buffers IS 'buffers in the pool';
 COMMENT ON COLUMN pg_sweep_status.backends IS 'processes that have had a lease and not exited';
 COMMENT ON COLUMN pg_sweep_status.lease_limit IS 'largest number of buffers that all leases together may cover';
-COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active strategy''s hand; NULL under partitioned, which has several';
+COMMENT ON COLUMN pg_sweep_status.hand IS 'buffer number (from 0) at the active strategy''s hand; NULL with partitions, which have several';
 COMMENT ON COLUMN pg_sweep_status.passes IS 'complete passes over the pool since the server started';
-COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategy partitioned; see pg_sweep_partitions';
+COMMENT ON COLUMN pg_sweep_status.partitions IS 'partitions of strategies that have any; see pg_sweep_partitions';
 COMMENT ON COLUMN pg_sweep_status.partitions_configured IS 'pg_sweep.partitions; 0 = automatic';
 COMMENT ON COLUMN pg_sweep_status.size_advice IS 'pg_sweep.size_advice as last applied';
 COMMENT ON COLUMN pg_sweep_status.size_advice_since IS 'start of counting in pg_sweep_size_advice: when the first page left after it was turned on, or stats_reset if that is later; NULL if none has left';
@@ -140,7 +140,7 @@ CREATE VIEW pg_sweep_strategies AS
 COMMENT ON VIEW pg_sweep_strategies IS 'one row per strategy, summed over all processes since stats_reset';
 COMMENT ON COLUMN pg_sweep_strategies.active_time IS 'how long it was active';
 COMMENT ON COLUMN pg_sweep_strategies.switches IS 'times that it was made active';
-COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) at its hand; NULL for partitioned, which has several';
+COMMENT ON COLUMN pg_sweep_strategies.hand IS 'buffer number (from 0) at its hand; NULL with partitions, which have several';
 COMMENT ON COLUMN pg_sweep_strategies.passes IS 'complete passes of its hands over the pool since the server started';
 COMMENT ON COLUMN pg_sweep_strategies.allocations IS 'victims requested, without buffers that a ring reused';
 COMMENT ON COLUMN pg_sweep_strategies.failed IS 'of allocations, those that raised "no unpinned buffers available"';
@@ -180,7 +180,7 @@ CREATE VIEW pg_sweep_backends AS
 COMMENT ON VIEW pg_sweep_backends IS 'one row per process that has had a lease: its counters since it started or since stats_reset; allocations by stock are not among them';
 COMMENT ON COLUMN pg_sweep_backends.strategy IS 'strategy of its last lease';
 COMMENT ON COLUMN pg_sweep_backends.lease_left IS 'buffers left of its lease';
-COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node of its home partition; NULL unless the lease was by partitioned';
+COMMENT ON COLUMN pg_sweep_backends.node IS 'NUMA node of its home partition; NULL unless the lease was of a partition';
 COMMENT ON COLUMN pg_sweep_backends.home IS 'its home partition when it took its last lease';
 
 CREATE FUNCTION pg_sweep_get_partitions(
@@ -205,7 +205,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_partitions AS
     SELECT * FROM pg_sweep_get_partitions();
 
-COMMENT ON VIEW pg_sweep_partitions IS 'one row per partition of strategy partitioned: its place, and its counters since stats_reset, by leases that have ended';
+COMMENT ON VIEW pg_sweep_partitions IS 'one row per partition: its place, and its counters since stats_reset, by leases that have ended';
 COMMENT ON COLUMN pg_sweep_partitions.partition IS 'number of the partition, from 0';
 COMMENT ON COLUMN pg_sweep_partitions.node IS 'NUMA node that it belongs to';
 COMMENT ON COLUMN pg_sweep_partitions.first_buffer IS 'number of its first buffer, from 0';
@@ -219,9 +219,10 @@ COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes with another home';
 COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, those for processes on the partition''s node';
 COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
-COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays: num_buffers divided by evictions per second while partitioned was active since stats_reset; NULL without evictions';
+COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays: num_buffers divided by evictions per second while a strategy with partitions was active since stats_reset; NULL without evictions';
 
 CREATE FUNCTION pg_sweep_get_clock2q(
+    OUT strategy text,
     OUT length int4,
     OUT least_length int4,
     OUT most_length int4,
@@ -246,7 +247,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_clock2q AS
     SELECT * FROM pg_sweep_get_clock2q();
 
-COMMENT ON VIEW pg_sweep_clock2q IS 'one row: the state of strategy clock2q, and what it has counted since stats_reset; pages loaded for a ring are only among the victims';
+COMMENT ON VIEW pg_sweep_clock2q IS 'one row per strategy with probation: its state, and what it has counted since stats_reset; pages loaded for a ring are only among the victims';
+COMMENT ON COLUMN pg_sweep_clock2q.strategy IS 'clock2q or clock2q_partitioned; the lengths and slots of the latter are sums over its partitions';
 COMMENT ON COLUMN pg_sweep_clock2q.length IS 'how many slots the judging hand should be behind the filling hand: the pages on probation; adapts';
 COMMENT ON COLUMN pg_sweep_clock2q.least_length IS 'smallest length';
 COMMENT ON COLUMN pg_sweep_clock2q.most_length IS 'largest length';
@@ -321,7 +323,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 CREATE VIEW pg_sweep_flows AS
     SELECT * FROM pg_sweep_get_flows();
 
-COMMENT ON VIEW pg_sweep_flows IS 'strategy partitioned: which partition has served the processes of which home';
+COMMENT ON VIEW pg_sweep_flows IS 'strategies with partitions: which partition has served the processes of which home';
 COMMENT ON COLUMN pg_sweep_flows.allocations IS 'allocations by processes with home from_partition, served by to_partition';
 COMMENT ON COLUMN pg_sweep_flows.distance IS 'distance of the two nodes as the kernel has it; 10 is the same node';
 

@@ -300,5 +300,6 @@ def told_of(side, session):
              "victims_main", "looked_at")
     return dict(zip(names, map(int, session.row(
         "SELECT entered, returned_probation + returned_main, judged,"
-        " victims_probation, victims_main, looked_at FROM pg_sweep_clock2q,"
-        " pg_sweep_strategies WHERE strategy = 'clock2q'"))))
+        " victims_probation, victims_main, looked_at FROM pg_sweep_clock2q"
+        " JOIN pg_sweep_strategies USING (strategy)"
+        " WHERE strategy = 'clock2q'"))))

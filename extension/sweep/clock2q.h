@@ -148,6 +148,7 @@ typedef struct PgSweepClock2q
 	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
 
 	/* Constant after start */
+	uint32		first_slot;		/* of the pool's: it has num_buffers */
 	uint32		num_buffers;
 	uint32		least;
 	uint32		most;
@@ -155,7 +156,7 @@ typedef struct PgSweepClock2q
 	uint32		window;
 	uint32		batch;
 	uint32		num_sets;
-	pg_atomic_uint32 *slot;		/* as many as buffers */
+	pg_atomic_uint32 *slot;		/* of the pool: as many as buffers */
 	pg_atomic_uint32 *place;	/* of each buffer: its slot, or none */
 	PgSweepC2qSet *set;
 } PgSweepClock2q;
@@ -192,33 +193,70 @@ pgsweep_c2q_num_sets(uint32 num_buffers)
 }
 
 /*
- * Set up.  The arrays are the caller's: num_buffers of the first two, and
- * pgsweep_c2q_num_sets() sets.
+ * Set up what has these slots of the pool's.
  */
 static inline void
-pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
-				 pg_atomic_uint32 *place, PgSweepC2qSet *set)
+pgsweep_c2q_init_part(PgSweepClock2q *c, uint32 first_slot, uint32 num_buffers)
 {
+	c->first_slot = first_slot;
 	c->num_buffers = num_buffers;
 	c->least = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_LEAST);
 	c->most = pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_MOST);
 	c->step = Min(pgsweep_c2q_part(num_buffers, PGSWEEP_C2Q_STEP_PART), PGSWEEP_C2Q_STEP);
 	c->window = (uint32) (num_buffers * PGSWEEP_C2Q_WINDOW);
 	c->batch = Min(pgsweep_c2q_part(c->window, PGSWEEP_C2Q_BATCH_PART), PGSWEEP_C2Q_BATCH);
-	c->num_sets = pgsweep_c2q_num_sets(num_buffers);
-	c->slot = slot;
-	c->place = place;
-	c->set = set;
 
 	pg_atomic_init_u64(&c->fill, 0);
 	pg_atomic_init_u64(&c->judge, 0);
 	pg_atomic_init_u32(&c->length, c->least);
+}
+
+/*
+ * Set up the whole pool's.  The arrays are the caller's: num_buffers of the first
+ * two, and pgsweep_c2q_num_sets() sets.
+ */
+static inline void
+pgsweep_c2q_init(PgSweepClock2q *c, uint32 num_buffers, pg_atomic_uint32 *slot,
+				 pg_atomic_uint32 *place, PgSweepC2qSet *set)
+{
+	pgsweep_c2q_init_part(c, 0, num_buffers);
+	c->num_sets = pgsweep_c2q_num_sets(num_buffers);
+	c->slot = slot;
+	c->place = place;
+	c->set = set;
 	for (uint32 i = 0; i < num_buffers; i++)
 	{
 		pg_atomic_init_u32(&slot[i], PGSWEEP_C2Q_NONE);
 		pg_atomic_init_u32(&place[i], PGSWEEP_C2Q_NONE);
 	}
 	memset(set, 0, sizeof(PgSweepC2qSet) * c->num_sets);
+}
+
+/*
+ * Give a partition the slots of its buffers' numbers.  Ghosts are the pool's: a
+ * page returns to any partition.
+ */
+static inline void
+pgsweep_c2q_init_partition(PgSweepClock2q *c, const PgSweepClock2q *whole,
+						   uint32 first_buffer, uint32 num_buffers)
+{
+	pgsweep_c2q_init_part(c, first_buffer, num_buffers);
+	c->num_sets = whole->num_sets;
+	c->slot = whole->slot;
+	c->place = whole->place;
+	c->set = whole->set;
+}
+
+static inline uint32
+pgsweep_c2q_slot(const PgSweepClock2q *c, uint64 ticket)
+{
+	return c->first_slot + (uint32) (ticket % c->num_buffers);
+}
+
+static inline uint32
+pgsweep_c2q_next_slot(const PgSweepClock2q *c, uint32 slot)
+{
+	return slot + 1 == c->first_slot + c->num_buffers ? c->first_slot : slot + 1;
 }
 
 /*
@@ -273,7 +311,7 @@ pgsweep_c2q_take_slots(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
 
 	pgsweep_c2q_adapt(c, lease);
 	ticket = pg_atomic_fetch_add_u64(&c->fill, batch);
-	lease->fill_slot = (uint32) (ticket % c->num_buffers);
+	lease->fill_slot = pgsweep_c2q_slot(c, ticket);
 	lease->fill_left = batch;
 	lease->size = batch;
 }
@@ -308,9 +346,9 @@ pgsweep_c2q_miss(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
 static inline uint32
 pgsweep_c2q_window_slot(const PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
-	uint32		slot = lease->fill_slot;
+	uint32		slot = lease->fill_slot - c->window;
 
-	return slot >= c->window ? slot - c->window : slot + c->num_buffers - c->window;
+	return slot - c->first_slot < c->num_buffers ? slot : slot + c->num_buffers;
 }
 
 /*
@@ -360,7 +398,7 @@ pgsweep_c2q_has_to_judge(PgSweepClock2q *c, PgSweepC2qLease *lease)
 		}
 		lease->judge_left = (uint32) Min(Min(due, lease->may_judge), lease->size);
 		ticket = pg_atomic_fetch_add_u64(&c->judge, lease->judge_left);
-		lease->judge_slot = (uint32) (ticket % c->num_buffers);
+		lease->judge_slot = pgsweep_c2q_slot(c, ticket);
 	}
 	return true;
 }
@@ -393,8 +431,7 @@ pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
 
 	lease->may_judge--;
 	lease->judge_left--;
-	if (++lease->judge_slot == c->num_buffers)
-		lease->judge_slot = 0;
+	lease->judge_slot = pgsweep_c2q_next_slot(c, lease->judge_slot);
 
 	if (entry == PGSWEEP_C2Q_NONE)
 		return PGSWEEP_C2Q_NONE;
@@ -525,8 +562,7 @@ pgsweep_c2q_loaded(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf,
 
 	pgsweep_c2q_put(c, lease->fill_slot, side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
 	lease->fill_left--;
-	if (++lease->fill_slot == c->num_buffers)
-		lease->fill_slot = 0;
+	lease->fill_slot = pgsweep_c2q_next_slot(c, lease->fill_slot);
 	return side;
 }
 

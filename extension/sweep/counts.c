@@ -70,11 +70,11 @@ pgsweep_sum_partitions(PgSweepPartCounters *totals)
 }
 
 /*
- * Sums of what only "clock2q" counts, over all slots, since the server started.
- * No sum ever decreases.
+ * Sums of what only "clock2q" counts, or the same with partitions, over all slots,
+ * since the server started.  No sum ever decreases.
  */
 void
-pgsweep_sum_clock2q(PgSweepC2qCounters *totals)
+pgsweep_sum_clock2q(int kind, PgSweepC2qCounters *totals)
 {
 	uint64	   *to = (uint64 *) totals;
 
@@ -82,7 +82,7 @@ pgsweep_sum_clock2q(PgSweepC2qCounters *totals)
 	for (uint32 i = 0; i < PgSweep->num_slots; i++)
 	{
 		const volatile uint64 *from =
-			(const volatile uint64 *) &PgSweepPool->slots[i].slot.c2q.counters;
+			(const volatile uint64 *) &PgSweepPool->slots[i].slot.c2q.counters[kind];
 
 		for (int k = 0; k < PGSWEEP_NUM_C2Q_COUNTERS; k++)
 			to[k] += from[k];
@@ -132,7 +132,8 @@ pgsweep_reset_counters(void)
 	pgsweep_core_counts(&PgSweepPool->core_passes_base, &PgSweepPool->core_hand_base,
 						&base[PGSWEEP_STOCK].allocations);
 
-	pgsweep_sum_clock2q(&PgSweepPool->c2q_base);
+	for (int kind = 0; kind < 2; kind++)
+		pgsweep_sum_clock2q(kind, &PgSweepPool->c2q_base[kind]);
 	pgsweep_sum_partitions(PgSweepPool->part_base);
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		for (uint32 k = 0; k < PgSweepPool->num_partitions; k++)

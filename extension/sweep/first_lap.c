@@ -4,7 +4,8 @@
  *	  First laps of probation: while many buffers are free, no page leaves.
  *
  * Only the main part's hand finds free buffers.  So as long as there may be any,
- * judged buffers all stay, and the hand has to give the victims.
+ * judged buffers all stay, and the hand has to give the victims.  Of partitions,
+ * those in a first lap serve all processes unless they are ahead (laps.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -18,15 +19,25 @@
  * Free buffers, as parts of all.  If as many as the first have been freed, a
  * first lap begins.  If as many as the second are found though none should be
  * left, one begins, too; and it goes on for another lap if the last one found as
- * many.  Chosen without a trace: none has a DROP.
+ * many.  Chosen without a trace: none has a DROP.  In small partitions, a few
+ * sessions that end pass over as many as the second, so it is 8 or an eighth there.
  */
 #define PGSWEEP_C2Q_FREED_PART	16
 #define PGSWEEP_C2Q_FOUND_PART	64
+#define PGSWEEP_C2Q_FOUND_LEAST	8
 
 static inline int32
-part_of_buffers(const PgSweepProbation *p, uint32 part)
+many_freed(const PgSweepProbation *p)
 {
-	return Max(p->part->num_buffers / part, 1);
+	return Max(p->part->num_buffers / PGSWEEP_C2Q_FREED_PART, 1);
+}
+
+static inline int32
+many_found(const PgSweepProbation *p)
+{
+	uint32		n = p->part->num_buffers;
+
+	return Max(n / PGSWEEP_C2Q_FOUND_PART, Min(Max(n / 8, 1), PGSWEEP_C2Q_FOUND_LEAST));
 }
 
 /*
@@ -39,6 +50,48 @@ begin_first_lap(PgSweepProbation *p, uint32 free_buffers)
 	pg_atomic_write_u32(&p->free_buffers, free_buffers);
 	pg_atomic_write_u32(&p->lap_free, free_buffers);
 	pg_atomic_write_u64(&p->lap_end, pgsweep_hand_read(p->part) + p->part->num_buffers);
+}
+
+/*
+ * The same, if buffers are known to be free: other partitions should leave
+ * victims to this one.
+ */
+static void
+begin_known_lap(PgSweepProbation *p, uint32 free_buffers)
+{
+	begin_first_lap(p, free_buffers);
+	if (p != &PgSweepPool->whole_probation)
+		pg_atomic_fetch_or_u64(&PgSweepPool->first_laps,
+							   UINT64CONST(1) << (p - PgSweepPool->probation));
+}
+
+/*
+ * The first partition in this order that has buffers known to be free, and is not
+ * ahead; or its own first one if there is none.  Bits are set when a first lap
+ * begins, and cleared here.  A bit that is lost to a race leaves free buffers for
+ * later.
+ */
+uint32
+pgsweep_first_lap_serving(const PgSweepOrder *order)
+{
+	uint64		ahead = pgsweep_read_u64(&PgSweepPool->laps.ahead);
+
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+	{
+		uint32		k = order->part[i];
+		uint64		bit = UINT64CONST(1) << k;
+
+		if ((pgsweep_read_u64(&PgSweepPool->first_laps) & bit) == 0)
+			continue;
+		if (pgsweep_first_lap(&PgSweepPool->probation[k]))
+		{
+			if ((ahead & bit) == 0)
+				return k;
+			continue;
+		}
+		pg_atomic_fetch_and_u64(&PgSweepPool->first_laps, ~bit);
+	}
+	return order->part[0];
 }
 
 /*
@@ -70,7 +123,7 @@ pgsweep_first_lap_goes_on(PgSweepProbation *p, uint64 lap_end)
 		return true;
 
 	/* one process decides about each lap */
-	goes_on = left > 0 && found >= part_of_buffers(p, PGSWEEP_C2Q_FOUND_PART);
+	goes_on = left > 0 && found >= many_found(p);
 	if (pg_atomic_compare_exchange_u64(&p->lap_end, &lap_end,
 									   goes_on ? pgsweep_hand_read(part) + part->num_buffers : 0))
 	{
@@ -89,7 +142,7 @@ pgsweep_first_lap_found(PgSweepProbation *p)
 {
 	int32		left = (int32) pg_atomic_sub_fetch_u32(&p->free_buffers, 1);
 
-	if (left == -part_of_buffers(p, PGSWEEP_C2Q_FOUND_PART))
+	if (left == -many_found(p))
 		begin_first_lap(p, p->part->num_buffers);
 }
 
@@ -103,9 +156,9 @@ pgsweep_first_lap_freed(PgSweepProbation *p, bool given_up)
 {
 	int32		left = (int32) pg_atomic_add_fetch_u32(&p->free_buffers, 1);
 
-	if (!given_up && left >= part_of_buffers(p, PGSWEEP_C2Q_FREED_PART) &&
+	if (!given_up && left >= many_freed(p) &&
 		pgsweep_read_u64(&p->lap_end) == 0)
-		begin_first_lap(p, (uint32) left);
+		begin_known_lap(p, (uint32) left);
 }
 
 /*
@@ -122,6 +175,6 @@ pgsweep_first_lap_activated(PgSweepProbation *p)
 
 	pg_atomic_write_u64(&p->lap_end, 0);
 	pg_atomic_write_u32(&p->free_buffers, free_buffers);
-	if (free_buffers >= part_of_buffers(p, PGSWEEP_C2Q_FREED_PART))
-		begin_first_lap(p, free_buffers);
+	if (free_buffers >= many_freed(p))
+		begin_known_lap(p, free_buffers);
 }

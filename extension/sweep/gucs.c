@@ -55,7 +55,7 @@ pgsweep_define_gucs(void)
 							NULL, NULL, NULL);
 
 	DefineCustomIntVariable("pg_sweep.partitions",
-							"Sets the number of partitions of shared_buffers for strategy \"partitioned\".",
+							"Sets the number of partitions of shared_buffers for strategies with partitions.",
 							"Zero chooses by the NUMA nodes, and by their cores and caches. The number is rounded up to a multiple of the nodes, and reduced for a small pool.",
 							&pgsweep_partitions,
 							0, 0, PGSWEEP_MAX_PARTITIONS,

@@ -248,3 +248,20 @@ pgsweep_order(uint32 home)
 {
 	return &orders[home];
 }
+
+/*
+ * The partition that has a buffer.  They are of nearly equal sizes, so the first
+ * guess is seldom far off.
+ */
+uint32
+pgsweep_partition_of(int buffer)
+{
+	const PgSweepPartition *parts = PgSweepPool->parts;
+	uint32		i = (uint64) buffer * PgSweepPool->num_partitions / NBuffers;
+
+	while (parts[i].first_buffer > buffer)
+		i--;
+	while (parts[i].first_buffer + parts[i].num_buffers <= buffer)
+		i++;
+	return i;
+}

@@ -27,6 +27,7 @@ extern void pgsweep_init_partitions(void);
 extern uint32 pgsweep_home(ProcNumber procno);
 
 extern const PgSweepOrder *pgsweep_order(uint32 home);
+extern uint32 pgsweep_partition_of(int buffer);
 
 /* laps.c: the background writer's part in the balance */
 extern void pgsweep_init_laps(void);
@@ -35,6 +36,8 @@ extern uint32 pgsweep_recent_allocations(uint32 partition);
 
 /* strategy_partitioned.c */
 extern void pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress);
+extern PgSweepPartition *pgsweep_choose_partition(PgSweepSlot *slot, uint32 pinned_run);
+extern void pgsweep_partitions_position(int *hand, uint64 *passes);
 
 #pragma GCC visibility pop
 

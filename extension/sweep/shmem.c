@@ -83,8 +83,17 @@ init_clock2q(void)
 	pgsweep_c2q_init(&whole->c2q, NBuffers, (pg_atomic_uint32 *) memory,
 					 (pg_atomic_uint32 *) (memory + slots),
 					 (PgSweepC2qSet *) (memory + 2 * slots));
+	pg_atomic_init_u64(&PgSweepPool->first_laps, PG_UINT64_MAX >> (64 - PgSweepPool->num_partitions));
 	whole->part = &PgSweepPool->whole;
 	pgsweep_first_lap_init(whole);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+	{
+		PgSweepProbation *p = &PgSweepPool->probation[i];
+
+		p->part = &PgSweepPool->parts[i];
+		pgsweep_c2q_init_partition(&p->c2q, &whole->c2q, p->part->first_buffer, p->part->num_buffers);
+		pgsweep_first_lap_init(p);
+	}
 	pg_atomic_init_u32(&PgSweepPool->c2q_batch, pgsweep_c2q_batch(&whole->c2q, 0));
 }
 
@@ -128,7 +137,7 @@ init_pool(void)
 static bool
 parts_in_use(void)
 {
-	return PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweepPool->active)) == PGSWEEP_PARTITIONED;
+	return pgsweep_has_partitions(PGSWEEP_ACTIVE_ID(pgsweep_read_u64(&PgSweepPool->active)));
 }
 
 static void

@@ -2,6 +2,7 @@
  *
  * extension/sweep/strategy_clock2q.c
  *	  Strategy "clock2q": new pages on probation, and a clock for all others.
+ *	  Also what the same with partitions has in common with it.
  *
  * The rule is in clock2q.h, and docs/design/0020 says why it is as it is.  Here
  * it meets buffer headers, and the way in which core asks for victims.
@@ -20,8 +21,8 @@
  *
  * What processes share: the two hands of the slots and the length (a line, twice
  * for each lease), slots and places (64 bytes are 16 of them, two plain stores
- * into each for a load), and ghosts (64 bytes for each page that comes or goes).  While there are free buffers, their number
- * is shared, too.
+ * into each for a load), and ghosts (64 bytes for each page that comes or goes).
+ * While there are free buffers, their number is shared, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +31,6 @@
 #include "storage/bufmgr.h"
 #include "sweep/probation.h"
 #include "sweep/tag_hash.h"
-#include "sweep/walk.h"
 
 /*
  * The most victims that core takes before it loads a page: an extension's
@@ -151,7 +151,7 @@ prefetch_ahead(PgSweepClock2q *c, uint32 slot, uint32 left)
 {
 	uint32		entry;
 
-	if (left <= PGSWEEP_PREFETCH_AHEAD || slot + PGSWEEP_PREFETCH_AHEAD >= c->num_buffers)
+	if (left <= PGSWEEP_PREFETCH_AHEAD || slot + PGSWEEP_PREFETCH_AHEAD >= c->first_slot + c->num_buffers)
 		return;
 	entry = pg_atomic_read_u32(&c->slot[slot + PGSWEEP_PREFETCH_AHEAD]);
 	if (entry != PGSWEEP_C2Q_NONE)
@@ -179,14 +179,23 @@ end_window(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 ended)
 	pgsweep_c2q_window_ended(c, lease, ended);
 }
 
-static void
-clock2q_freed(int buffer)
+/*
+ * A buffer of p has lost its page.
+ */
+void
+pgsweep_probation_freed(PgSweepProbation *p, int buffer)
 {
 	bool		given_up = false;
 
 	for (uint32 i = 0; i < num_victims && !given_up; i++)
 		given_up = victim_at(i)->buffer == buffer;
-	pgsweep_first_lap_freed(&PgSweepPool->whole_probation, given_up);
+	pgsweep_first_lap_freed(p, given_up);
+}
+
+static void
+clock2q_freed(int buffer)
+{
+	pgsweep_probation_freed(&PgSweepPool->whole_probation, buffer);
 }
 
 static bool
@@ -206,37 +215,70 @@ clock2q_activated(void)
  * the main part's from now on: otherwise its hand would pass over them for a
  * lap of the slots.
  */
+static void
+leave_slots(PgSweepSlot *slot)
+{
+	PgSweepC2qLease *lease = &slot->c2q.lease;
+	PgSweepClock2q *c = &slot->c2q.probation->c2q;
+	uint32		unused;
+
+	while (lease->judge_left > 0)
+		(void) pgsweep_c2q_judge(c, lease, &unused);
+	pgsweep_c2q_adapt(c, lease);
+	memset(lease, 0, sizeof(*lease));
+}
+
+/*
+ * The process exits, or a switch has come.
+ */
 void
 pgsweep_c2q_leave(PgSweepSlot *slot)
 {
-	PgSweepC2qLease *lease = &slot->c2q.lease;
-	uint32		unused;
-
-	while (slot->c2q.active != 0 && lease->judge_left > 0)
-		(void) pgsweep_c2q_judge(&PgSweepPool->whole_probation.c2q, lease, &unused);
-	memset(lease, 0, sizeof(*lease));
+	if (slot->c2q.active != 0)
+		leave_slots(slot);
 	slot->c2q.active = 0;
 	forget_victims(num_victims);
 }
 
 /*
+ * From now on, this process fills and judges slots of p.
+ */
+static pg_noinline void
+move_to(PgSweepProbation *p, PgSweepSlot *slot, uint64 active)
+{
+	if (slot->c2q.active != active)
+		pgsweep_c2q_leave(slot);
+	else
+	{
+		/* begin anew only if slots are left empty */
+		uint32		size = slot->c2q.lease.fill_left == 0 ? slot->c2q.lease.size : 0;
+
+		leave_slots(slot);
+		slot->c2q.lease.size = size;
+	}
+	slot->c2q.active = active;
+	slot->c2q.probation = p;
+}
+
+/*
  * Take slots to fill if there are none left.  A process begins with one, and
  * goes on with twice as many: it never leaves more unused than it has used
- * (lease.h says why).  What it has from before a switch is given up.
+ * (lease.h says why).  What it has from before a switch, or of another
+ * partition, is given up.
  */
 static inline void
-refill(PgSweepClock2q *c, PgSweepSlot *slot, uint64 active)
+refill(PgSweepProbation *p, PgSweepSlot *slot, uint64 active)
 {
 	PgSweepC2qLease *lease = &slot->c2q.lease;
 
-	if (unlikely(slot->c2q.active != active))
-	{
-		pgsweep_c2q_leave(slot);
-		slot->c2q.active = active;
-	}
+	if (unlikely(slot->c2q.active != active || slot->c2q.probation != p))
+		move_to(p, slot, active);
 	if (unlikely(lease->fill_left == 0))
-		pgsweep_c2q_take_slots(c, lease,
-							   Max(Min(lease->size * 2, pg_atomic_read_u32(&PgSweepPool->c2q_batch)), 1));
+	{
+		uint32		most = Min(pg_atomic_read_u32(&PgSweepPool->c2q_batch), p->c2q.batch);
+
+		pgsweep_c2q_take_slots(&p->c2q, lease, Max(Min(lease->size * 2, most), 1));
+	}
 }
 
 /*
@@ -244,8 +286,8 @@ refill(PgSweepClock2q *c, PgSweepSlot *slot, uint64 active)
  * and without the usage count that a page comes with, which it still has if
  * nothing has ended its window.
  */
-static BufferDesc *
-judge(PgSweepProbation *p, PgSweepSlot *slot, uint32 *buf_state)
+static inline BufferDesc *
+judge(PgSweepProbation *p, PgSweepSlot *slot, PgSweepC2qCounters *count, uint32 *buf_state)
 {
 	PgSweepClock2q *c = &p->c2q;
 	PgSweepC2qLease *lease = &slot->c2q.lease;
@@ -260,7 +302,7 @@ judge(PgSweepProbation *p, PgSweepSlot *slot, uint32 *buf_state)
 		return NULL;
 	buf = pgsweep_descriptor(id);
 	state = pg_atomic_read_u32(&buf->state);
-	slot->c2q.counters.judged++;
+	count->judged++;
 
 	if (BUF_STATE_GET_REFCOUNT(state) == 0 && !(state & BM_LOCKED) &&
 		BUF_STATE_GET_USAGECOUNT(state) <= unused &&
@@ -271,33 +313,33 @@ judge(PgSweepProbation *p, PgSweepSlot *slot, uint32 *buf_state)
 			return buf;
 	}
 	take_usage(buf, unused, PGSWEEP_C2Q_USES);
-	slot->c2q.counters.stayed++;
+	count->stayed++;
 	return NULL;
 }
 
-static PgSweepPartition *
-clock2q_choose(PgSweepSlot *slot, uint32 pinned_run)
+/*
+ * get_victim of both strategies, in p; id is the strategy's own.  part and choose
+ * are as for pgsweep_walk().
+ */
+static pg_attribute_always_inline BufferDesc *
+get_victim(PgSweepProbation *p, PgSweepSlot *slot, uint32 *buf_state, uint64 active,
+		   PgSweepStrategyId id, const PgSweepPartition *part,
+		   PgSweepChoosePartition choose)
 {
-	return &PgSweepPool->whole;
-}
-
-static BufferDesc *
-clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
-{
-	PgSweepProbation *p = &PgSweepPool->whole_probation;
 	PgSweepClock2q *c = &p->c2q;
+	PgSweepC2qCounters *own = &slot->c2q.counters[pgsweep_c2q_kind(id)];
 	PgSweepC2qLease *lease = &slot->c2q.lease;
 	PgSweepC2qSide side = PGSWEEP_C2Q_PROBATION;
 	BufferDesc *buf = NULL;
 
-	refill(c, slot, active);
+	refill(p, slot, active);
 	pgsweep_c2q_miss(c, lease, num_victims);
 	while (buf == NULL && pgsweep_c2q_has_to_judge(c, lease))
-		buf = judge(p, slot, buf_state);
+		buf = judge(p, slot, own, buf_state);
 
 	if (buf != NULL)
 	{
-		PgSweepCounters *count = &slot->counters[PGSWEEP_CLOCK2Q];
+		PgSweepCounters *count = &slot->counters[id];
 
 		count->allocations++;
 		count->evictions += pgsweep_state_has_page(*buf_state);
@@ -305,27 +347,26 @@ clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 	else
 	{
 		side = PGSWEEP_C2Q_MAIN;
-		buf = pgsweep_walk(slot, buf_state, active, PGSWEEP_CLOCK2Q, &PgSweepPool->whole,
-						   clock2q_choose, c);
+		buf = pgsweep_walk(slot, buf_state, active, id, part, choose, c);
 	}
 	if (unlikely(!pgsweep_state_has_page(*buf_state)))
-		pgsweep_first_lap_found(p);
-	slot->c2q.counters.victims[side]++;
+		pgsweep_first_lap_found(pgsweep_probation_with(p, buf->buf_id));
+	own->victims[side]++;
 	remember_victim(c, buf, *buf_state, side);
 	return buf;
 }
 
 /*
- * The page whose window ends is that of a slot: with each slot that is used, one
- * ends.
+ * loaded of both strategies.  The page whose window ends is that of a slot: with
+ * each slot that is used, one ends.
  */
-static void
-clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
-			   BufferAccessStrategy ring, uint64 active)
+static pg_attribute_always_inline void
+loaded(PgSweepProbation *p, PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
+	   BufferAccessStrategy ring, uint64 active, PgSweepStrategyId id)
 {
-	PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
+	PgSweepClock2q *c = &p->c2q;
 	PgSweepC2qLease *lease = &slot->c2q.lease;
-	PgSweepC2qCounters *count = &slot->c2q.counters;
+	PgSweepC2qCounters *count = &slot->c2q.counters[pgsweep_c2q_kind(id)];
 	PgSweepC2qSide side;
 	int32		change;
 	uint32		ended;
@@ -335,7 +376,7 @@ clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 	if (ring != NULL)
 		return;
 
-	refill(c, slot, active);
+	refill(p, slot, active);
 	prefetch_ahead(c, pgsweep_c2q_window_slot(c, lease), lease->fill_left);
 	ended = pgsweep_c2q_end_window(c, lease);
 	if (ended != PGSWEEP_C2Q_NONE)
@@ -357,6 +398,44 @@ clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 		give_usage(buf, PGSWEEP_C2Q_USES);
 }
 
+static PgSweepPartition *
+clock2q_choose(PgSweepSlot *slot, uint32 pinned_run)
+{
+	return &PgSweepPool->whole;
+}
+
+static BufferDesc *
+clock2q_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
+{
+	return get_victim(&PgSweepPool->whole_probation, slot, buf_state, active,
+					  PGSWEEP_CLOCK2Q, &PgSweepPool->whole, clock2q_choose);
+}
+
+static void
+clock2q_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
+			   BufferAccessStrategy ring, uint64 active)
+{
+	loaded(&PgSweepPool->whole_probation, slot, buf, hash, ring, active, PGSWEEP_CLOCK2Q);
+}
+
+/*
+ * The same with partitions, in that of p.
+ */
+BufferDesc *
+pgsweep_probation_get_victim(PgSweepProbation *p, PgSweepSlot *slot, uint32 *buf_state,
+							 uint64 active, PgSweepChoosePartition choose)
+{
+	return get_victim(p, slot, buf_state, active, PGSWEEP_CLOCK2Q_PARTITIONED,
+					  slot->lease.part, choose);
+}
+
+void
+pgsweep_probation_loaded(PgSweepProbation *p, PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
+						 BufferAccessStrategy ring, uint64 active)
+{
+	loaded(p, slot, buf, hash, ring, active, PGSWEEP_CLOCK2Q_PARTITIONED);
+}
+
 /*
  * The main part's hand: the other two pass no buffers.
  */
@@ -371,8 +450,8 @@ clock2q_position(int *hand, uint64 *passes)
 static int
 probation_buffer(const PgSweepPartition *part, uint64 ticket)
 {
-	const PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
-	uint32		entry = pg_atomic_read_u32(&c->slot[ticket % c->num_buffers]);
+	const PgSweepClock2q *c = &pgsweep_probation_of(part)->c2q;
+	uint32		entry = pg_atomic_read_u32(&c->slot[pgsweep_c2q_slot(c, ticket)]);
 
 	return entry == PGSWEEP_C2Q_NONE ? -1 : (int) (entry & ~PGSWEEP_C2Q_ENDED);
 }
@@ -392,29 +471,45 @@ main_buffer(const PgSweepPartition *part, uint64 ticket)
  *
  * Each scan follows the victims of its own side.
  */
+void
+pgsweep_probation_begin_lru(PgSweepProbation *p, PgSweepLruState *lru, bool fresh,
+							const uint32 *recent)
+{
+	uint64		judge_hand = pgsweep_read_u64(&p->c2q.judge);
+	int64		ahead = (int64) (pgsweep_read_u64(&p->c2q.fill) - p->c2q.window - judge_hand);
+
+	pgsweep_lru_begin(&lru[PGSWEEP_C2Q_PROBATION], fresh, probation_buffer, p->part, judge_hand,
+					  (uint32) Max(ahead, 0), recent[PGSWEEP_C2Q_PROBATION]);
+	pgsweep_lru_begin(&lru[PGSWEEP_C2Q_MAIN], fresh, main_buffer, p->part, pgsweep_hand_read(p->part),
+					  p->part->num_buffers, recent[PGSWEEP_C2Q_MAIN]);
+}
+
+/*
+ * Victims of each side since the last cycle, of one of the strategies.
+ */
+void
+pgsweep_probation_recent(int kind, bool fresh, uint32 *recent)
+{
+	static uint64 reported[2][2];
+	PgSweepC2qCounters sum;
+
+	pgsweep_sum_clock2q(kind, &sum);
+	for (int side = 0; side < 2; side++)
+	{
+		recent[side] = fresh ? 0 : (uint32) (sum.victims[side] - reported[kind][side]);
+		reported[kind][side] = sum.victims[side];
+	}
+}
+
 static bool
 clock2q_lru_scan(struct WritebackContext *wb_context, bool fresh,
 				 uint32 recent_alloc, int max_pages, int *wrote)
 {
 	static PgSweepLruState lru[2];
-	static uint64 reported[2];
-	PgSweepPartition *whole = &PgSweepPool->whole;
-	PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
-	uint64		judge_hand = pgsweep_read_u64(&c->judge);
-	int64		ahead = (int64) (pgsweep_read_u64(&c->fill) - c->window - judge_hand);
-	PgSweepC2qCounters sum;
 	uint32		recent[2];
 
-	pgsweep_sum_clock2q(&sum);
-	for (int side = 0; side < 2; side++)
-	{
-		recent[side] = fresh ? 0 : (uint32) (sum.victims[side] - reported[side]);
-		reported[side] = sum.victims[side];
-	}
-	pgsweep_lru_begin(&lru[PGSWEEP_C2Q_PROBATION], fresh, probation_buffer, whole, judge_hand,
-					  (uint32) Max(ahead, 0), recent[PGSWEEP_C2Q_PROBATION]);
-	pgsweep_lru_begin(&lru[PGSWEEP_C2Q_MAIN], fresh, main_buffer, whole, pgsweep_hand_read(whole),
-					  NBuffers, recent[PGSWEEP_C2Q_MAIN]);
+	pgsweep_probation_recent(pgsweep_c2q_kind(PGSWEEP_CLOCK2Q), fresh, recent);
+	pgsweep_probation_begin_lru(&PgSweepPool->whole_probation, lru, fresh, recent);
 	return pgsweep_lru_clean(lru, 2, wb_context, max_pages, wrote) && recent_alloc == 0;
 }
 

@@ -22,6 +22,7 @@
 
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
+#include "sweep/counts.h"
 #include "sweep/partitions.h"
 #include "sweep/walk.h"
 
@@ -35,23 +36,27 @@
 /*
  * A lease of a partition ends: add what it has given to the counters of
  * partitions.  Once per lease, because per allocation it would cost several
- * stores.  in_progress allocations of the process belong to its next lease.
+ * stores.  in_progress allocations of the process belong to its next lease.  The
+ * lease may have been by either strategy with partitions.
  */
 void
 pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress)
 {
 	PgSweepItinerary *it = &slot->itinerary;
-	const PgSweepCounters *count = &slot->counters[PGSWEEP_PARTITIONED];
-	uint64		requests = count->allocations - in_progress - it->noted_allocations;
-	uint64		found = requests - (count->failed - it->noted_failed);
+	PgSweepCounters count = slot->counters[PGSWEEP_PARTITIONED];
+	uint64		requests;
+	uint64		found;
 	PgSweepPartCounters *parts = pgsweep_part_counters(slot);
 	PgSweepPartCounters *home = &parts[it->home];
 	PgSweepPartCounters *target = &parts[it->target];
 
 	Assert(it->noting);
+	pgsweep_add_counters(&count, &slot->counters[PGSWEEP_CLOCK2Q_PARTITIONED], 1);
+	requests = count.allocations - in_progress - it->noted_allocations;
+	found = requests - (count.failed - it->noted_failed);
 	home->requests += requests;
 	target->allocations += found;
-	target->evictions += count->evictions - it->noted_evictions;
+	target->evictions += count.evictions - it->noted_evictions;
 	if (it->home != it->target)
 	{
 		home->redirected_out += found;
@@ -62,8 +67,8 @@ pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress)
 		target->local += found;
 
 	it->noted_allocations += requests;
-	it->noted_failed = count->failed;
-	it->noted_evictions = count->evictions;
+	it->noted_failed = count.failed;
+	it->noted_evictions = count.evictions;
 	it->noting = false;
 }
 
@@ -71,8 +76,8 @@ pgsweep_note_lease(PgSweepSlot *slot, uint32 in_progress)
  * Choose the partition of the next lease. pinned_run is the number of pinned
  * buffers that the present walk has found in a row.
  */
-static PgSweepPartition *
-partitioned_choose(PgSweepSlot *slot, uint32 pinned_run)
+PgSweepPartition *
+pgsweep_choose_partition(PgSweepSlot *slot, uint32 pinned_run)
 {
 	PgSweepItinerary *it = &slot->itinerary;
 	uint32		home = pgsweep_home(MyProcNumber);
@@ -101,14 +106,14 @@ static BufferDesc *
 partitioned_get_victim(PgSweepSlot *slot, uint32 *buf_state, uint64 active)
 {
 	return pgsweep_walk(slot, buf_state, active, PGSWEEP_PARTITIONED,
-						slot->lease.part, partitioned_choose, NULL);
+						slot->lease.part, pgsweep_choose_partition, NULL);
 }
 
 /*
  * The sum of all hands points to no buffer, but counts passes over the pool.
  */
-static void
-partitioned_position(int *hand, uint64 *passes)
+void
+pgsweep_partitions_position(int *hand, uint64 *passes)
 {
 	uint64		ticks = 0;
 
@@ -140,7 +145,7 @@ partitioned_lru_scan(struct WritebackContext *wb_context, bool fresh,
 }
 
 const PgSweepStrategyRoutine pgsweep_partitioned_strategy = {
-	.position = partitioned_position,
+	.position = pgsweep_partitions_position,
 	.get_victim = partitioned_get_victim,
 	.cycle = pgsweep_partitions_cycle,
 	.lru_scan = partitioned_lru_scan,

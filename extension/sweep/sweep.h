@@ -16,7 +16,8 @@
  * strategy_batched.c	one hand for the pool, taken in leases
  * strategy_partitioned.c	a hand for each partition of it
  * strategy_clock2q.c	new pages on probation, and a hand for all others
- * clock2q.h		its rule
+ * strategy_clock2q_partitioned.c	the same in each partition
+ * clock2q.h		the rule of both
  * probation.h		what is done by that rule
  * first_lap.c		while it leaves the victims to the hand
  * auto.c			which of these suits the machine
@@ -64,6 +65,7 @@ struct PgSweepRow;
 	STRATEGY(BATCHED, batched) \
 	STRATEGY(PARTITIONED, partitioned) \
 	STRATEGY(CLOCK2Q, clock2q) \
+	STRATEGY(CLOCK2Q_PARTITIONED, clock2q_partitioned) \
 								/* end of the list */
 
 /* The number is what shared memory holds */
@@ -138,7 +140,7 @@ typedef struct PgSweepPartCounters
 } PgSweepPartCounters;
 
 /*
- * What a process remembers under "partitioned" between two leases.
+ * What a process remembers under strategies with partitions between two leases.
  */
 typedef struct PgSweepItinerary
 {
@@ -149,7 +151,7 @@ typedef struct PgSweepItinerary
 	bool		noting;			/* home and target are of a lease that
 								 * pgsweep_note_lease() has not added */
 
-	/* counters of "partitioned" that are already in PgSweepPartCounters */
+	/* counters of its strategies that are already in PgSweepPartCounters */
 	uint64		noted_allocations;
 	uint64		noted_failed;
 	uint64		noted_evictions;
@@ -172,13 +174,29 @@ typedef struct PgSweepC2qCounters
 
 #define PGSWEEP_NUM_C2Q_COUNTERS	(sizeof(PgSweepC2qCounters) / sizeof(uint64))
 
-/* What a process has under "clock2q" */
+/* What a process has under strategies with probation */
 typedef struct PgSweepC2qOwn
 {
 	uint64		active;			/* strategy and generation of the lease */
+	struct PgSweepProbation *probation; /* whose slots; pointer of the owner's
+										 * process */
 	PgSweepC2qLease lease;
-	PgSweepC2qCounters counters;
+	PgSweepC2qCounters counters[2]; /* by pgsweep_c2q_kind() */
 } PgSweepC2qOwn;
+
+/* Does this strategy have partitions? */
+static inline bool
+pgsweep_has_partitions(PgSweepStrategyId id)
+{
+	return id == PGSWEEP_PARTITIONED || id == PGSWEEP_CLOCK2Q_PARTITIONED;
+}
+
+/* Which of two counters of "clock2q": 1 for that with partitions */
+static inline int
+pgsweep_c2q_kind(PgSweepStrategyId id)
+{
+	return id == PGSWEEP_CLOCK2Q_PARTITIONED;
+}
 
 /*
  * One process' own lines.  Counters go on growing over all processes that have
@@ -243,10 +261,12 @@ typedef struct PgSweepPoolShared
 								 * PgSweep->lock */
 	pg_atomic_uint32 batch;		/* size of a lease; written under mutex */
 	pg_atomic_uint32 c2q_batch; /* the same for slots of "clock2q" */
+	pg_atomic_uint64 first_laps;	/* bit i: partition i may have free buffers
+									 * (first_lap.c) */
 	bool		advise;			/* pg_sweep.size_advice as last applied: does
 								 * advice.c want to know of loads?  Written
 								 * under PgSweep->lock */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - 3 * sizeof(pg_atomic_uint32)];
+	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - 3 * sizeof(pg_atomic_uint32)];
 
 	/* Constant after start */
 	uint32		ncpus;
@@ -289,17 +309,18 @@ typedef struct PgSweepPoolShared
 	PgSweepPartCounters part_base[PGSWEEP_MAX_PARTITIONS];	/* at stats_reset */
 
 	/* "clock2q"; protected by PgSweep->lock */
-	PgSweepC2qCounters c2q_base;	/* at stats_reset */
+	PgSweepC2qCounters c2q_base[2]; /* at stats_reset */
 
 	/* "batched" and the main part of "clock2q": the pool as one partition */
 	PgSweepPartition whole pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
-	/* "partitioned" */
+	/* "partitioned" and "clock2q_partitioned" */
 	PgSweepPartition parts[PGSWEEP_MAX_PARTITIONS];
 	PgSweepLaps laps pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 
-	/* "clock2q" */
+	/* "clock2q", and "clock2q_partitioned" */
 	PgSweepProbation whole_probation pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	PgSweepProbation probation[PGSWEEP_MAX_PARTITIONS];
 
 	/*
 	 * Allocations by the home of the process and the partition that served
@@ -345,7 +366,7 @@ extern PgSweepStrategyId pgsweep_switch(PgSweepStrategyId wish, PgSweepSetBy by)
 
 /* counts.c */
 extern uint64 pgsweep_allocations_total(void);
-extern void pgsweep_sum_clock2q(PgSweepC2qCounters *totals);
+extern void pgsweep_sum_clock2q(int kind, PgSweepC2qCounters *totals);
 extern void pgsweep_sum_partitions(PgSweepPartCounters *totals);
 extern int64 pgsweep_active_usec(PgSweepStrategyId id);
 extern void pgsweep_reset_counters(void);

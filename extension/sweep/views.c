@@ -240,15 +240,15 @@ read_backend(const PgSweepBackend *backend, PgSweepCounters *sum,
 }
 
 /*
- * The home of a process at its last lease.  NULL unless that was by
- * "partitioned".
+ * The home of a process at its last lease.  NULL unless that was of a
+ * partition.
  */
 static void
 put_home(PgSweepRow *row, const PgSweepSlot *slot, uint64 lease_active)
 {
 	uint32		home = slot->itinerary.home;
 
-	if (PGSWEEP_ACTIVE_ID(lease_active) != PGSWEEP_PARTITIONED)
+	if (!pgsweep_has_partitions(PGSWEEP_ACTIVE_ID(lease_active)))
 	{
 		put_null(row);
 		put_null(row);

@@ -67,7 +67,8 @@ pg_sweep_get_partitions(PG_FUNCTION_ARGS)
 	pgsweep_sum_partitions(totals);
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
 		add_since(&since[i], &totals[i], &PgSweepPool->part_base[i]);
-	active_usec = pgsweep_active_usec(PGSWEEP_PARTITIONED);
+	active_usec = pgsweep_active_usec(PGSWEEP_PARTITIONED) +
+		pgsweep_active_usec(PGSWEEP_CLOCK2Q_PARTITIONED);
 	LWLockRelease(PgSweep->lock);
 
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)

@@ -99,6 +99,7 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 	uint32		batch = pg_atomic_read_u32(&PgSweepPool->batch);
 	uint32		expired = pgsweep_lease_expire(&lease, active, batch);
 	uint32		pinned_run = 0;
+	uint32		passed_run = 0; /* among them */
 	BufferDesc *buf;
 
 	if (unlikely(expired > 0))
@@ -118,8 +119,8 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		{
 			/* the former one may be of before a switch */
 			if (slot->itinerary.noting)
-				pgsweep_note_lease(slot, PGSWEEP_ACTIVE_ID(active) == PGSWEEP_PARTITIONED);
-			take_lease(&lease, choose(slot, pinned_run), active, batch);
+				pgsweep_note_lease(slot, pgsweep_has_partitions(PGSWEEP_ACTIVE_ID(active)));
+			take_lease(&lease, choose(slot, pinned_run - passed_run), active, batch);
 			count->leases++;
 		}
 
@@ -134,17 +135,19 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 		if (look == PGSWEEP_LOOK_USED)
 		{
 			count->usage_taken++;
-			pinned_run = 0;
+			pinned_run = passed_run = 0;
 		}
 		else if (look == PGSWEEP_LOOK_RACED)
 		{
 			count->lost_races++;
-			pinned_run = 0;
+			pinned_run = passed_run = 0;
 		}
 		else
 		{
 			/* others on probation are no victims either */
-			if (!passed)
+			if (passed)
+				passed_run++;
+			else
 				count->pinned++;
 			if (unlikely(++pinned_run >= (uint32) NBuffers))
 			{
@@ -152,7 +155,7 @@ walk_on(PgSweepSlot *slot, uint32 *buf_state, uint64 active,
 				buf = last_round(lease.next_buffer, count, buf_state);
 				if (buf != NULL)
 					break;
-				pinned_run = 0;
+				pinned_run = passed_run = 0;
 			}
 		}
 	}

@@ -15,7 +15,7 @@
 #include "numa/topology.h"
 #include "storage/proc.h"
 #include "sweep/partitions.h"
-#include "sweep/strategy.h"
+#include "sweep/probation.h"
 #include "upstream/core.h"
 
 /* ---- parameters, as gucs.c has them ---- */
@@ -138,17 +138,18 @@ StrategyEmptyFreelist(void)
 /* ---- strategies ---- */
 
 /*
- * The line of the two hands and the length, and the arrays.
+ * The lines of the two hands and the length, and the arrays.
  */
 static void
 name_clock2q(void)
 {
 	PgSweepClock2q *c = &PgSweepPool->whole_probation.c2q;
-	Size		hands = offsetof(PgSweepClock2q, num_buffers);
+	Size		hands = offsetof(PgSweepClock2q, first_slot);
 
+	sim_region_name("read_mostly", c, (char *) &PgSweepPool->flow - (char *) c);
 	sim_region_name("c2q_hands", c, hands);
-	sim_region_name("read_mostly", (char *) c + hands,
-					(char *) &PgSweepPool->flow - (char *) c - hands);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		sim_region_name("c2q_hands", &PgSweepPool->probation[i], hands);
 	sim_region_name("c2q_slots", c->slot, CACHELINEALIGN(NBuffers * sizeof(c->slot[0])));
 	sim_region_name("c2q_places", c->place, CACHELINEALIGN(NBuffers * sizeof(c->place[0])));
 	sim_region_name("c2q_ghosts", c->set, c->num_sets * sizeof(c->set[0]));
@@ -214,11 +215,26 @@ setup_partitioned(void)
  * are found.
  */
 static void
+no_first_lap(PgSweepProbation *p)
+{
+	pg_atomic_write_u64(&p->lap_end, 0);
+	pg_atomic_write_u32(&p->free_buffers, 0);
+}
+
+static void
 setup_clock2q(void)
 {
 	setup(PGSWEEP_CLOCK2Q);
-	pg_atomic_write_u64(&PgSweepPool->whole_probation.lap_end, 0);
-	pg_atomic_write_u32(&PgSweepPool->whole_probation.free_buffers, 0);
+	no_first_lap(&PgSweepPool->whole_probation);
+}
+
+static void
+setup_clock2q_partitioned(void)
+{
+	setup(PGSWEEP_CLOCK2Q_PARTITIONED);
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		no_first_lap(&PgSweepPool->probation[i]);
+	pg_atomic_write_u64(&PgSweepPool->first_laps, 0);
 }
 
 /*
@@ -299,14 +315,14 @@ const SimStrategy sim_strategy_partitioned = {
  * part.  At its end: how long probation is, and leases of slots.
  */
 static void
-report_clock2q(void)
+report_probation(PgSweepStrategyId id, uint64 length)
 {
 	PgSweepC2qCounters sum = {0};
 	double		victims;
 
 	for (int i = 0; i < sim_backends(); i++)
 	{
-		const PgSweepC2qCounters *own = &PgSweepPool->slots[i].slot.c2q.counters;
+		const PgSweepC2qCounters *own = &PgSweepPool->slots[i].slot.c2q.counters[pgsweep_c2q_kind(id)];
 
 		for (int side = 0; side < 2; side++)
 		{
@@ -317,10 +333,33 @@ report_clock2q(void)
 	victims = Max(sum.victims[0] + sum.victims[1], 1);
 	sim_result("returned_percent", 100.0 * (sum.returned[0] + sum.returned[1]) / victims);
 	sim_result("main_percent", 100.0 * sum.victims[PGSWEEP_C2Q_MAIN] / victims);
-	sim_result("length_percent", 100.0 * pg_atomic_read_u32(&PgSweepPool->whole_probation.c2q.length) / NBuffers);
+	sim_result("length_percent", 100.0 * length / NBuffers);
 	sim_result("slots_of_lease", pg_atomic_read_u32(&PgSweepPool->c2q_batch));
+}
+
+static void
+report_clock2q(void)
+{
+	report_probation(PGSWEEP_CLOCK2Q,
+					 pg_atomic_read_u32(&PgSweepPool->whole_probation.c2q.length));
+}
+
+static void
+report_clock2q_partitioned(void)
+{
+	uint64		length = 0;
+
+	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
+		length += pg_atomic_read_u32(&PgSweepPool->probation[i].c2q.length);
+	report_probation(PGSWEEP_CLOCK2Q_PARTITIONED, length);
+	report_partitions();
 }
 
 const SimStrategy sim_strategy_clock2q = {
 	"clock2q", setup_clock2q, get_victim, cycle, report_clock2q, loaded
+};
+
+const SimStrategy sim_strategy_clock2q_partitioned = {
+	"clock2q_partitioned", setup_clock2q_partitioned, get_victim, cycle,
+	report_clock2q_partitioned, loaded
 };

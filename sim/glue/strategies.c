@@ -14,8 +14,8 @@
 #include "storage/proc.h"
 
 extern const SimStrategy sim_strategy_stock, sim_strategy_batched,
-			sim_strategy_partitioned, sim_strategy_clock2q, sim_strategy_upstream_batched,
-			sim_strategy_upstream_partitioned;
+			sim_strategy_partitioned, sim_strategy_clock2q, sim_strategy_clock2q_partitioned,
+			sim_strategy_upstream_batched, sim_strategy_upstream_partitioned;
 
 const SimStrategy *const sim_strategies[] = {
 	&sim_strategy_stock,
@@ -23,6 +23,7 @@ const SimStrategy *const sim_strategies[] = {
 	&sim_strategy_batched,
 	&sim_strategy_partitioned,
 	&sim_strategy_clock2q,
+	&sim_strategy_clock2q_partitioned,
 	&sim_strategy_upstream_partitioned,
 	NULL
 };

@@ -30,8 +30,8 @@ EXTENSION_FILES = (
     *(f"sweep/{name}.c" for name in (
         "auto", "clean_ahead", "counts", "find_free", "first_lap", "homes",
         "hooks", "laps", "partitions", "shmem", "slots", "strategy_batched",
-        "strategy_clock2q", "strategy_partitioned", "strategy_stock",
-        "walk")))
+        "strategy_clock2q", "strategy_clock2q_partitioned",
+        "strategy_partitioned", "strategy_stock", "walk")))
 # Files of the server that are played as they are.
 SERVER_FILES = ("src/backend/storage/lmgr/lwlock.c",
                 "src/backend/storage/lmgr/s_lock.c")

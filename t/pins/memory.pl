@@ -107,7 +107,7 @@ sub compare
 }
 
 compare('core', "shared_preload_libraries = ''");
-foreach my $strategy ('batched', 'partitioned', 'clock2q')
+foreach my $strategy ('batched', 'partitioned', 'clock2q', 'clock2q_partitioned')
 {
 	compare("pg_sweep, $strategy", "shared_preload_libraries = 'pg_sweep'\npg_sweep.strategy = $strategy\n"
 		  . "pg_sweep.lwlock_policy = lockless_spin\npg_sweep.numa_placement = off\n");

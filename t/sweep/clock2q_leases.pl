@@ -142,7 +142,7 @@ sub state_of
 	my %state;
 	@state{@names} = split /\|/, ask(qq{
 SELECT s.*, length, entered + returned_probation + returned_main, victims_probation + victims_main
-  FROM test_sweep_probation($size, $pid) s, pg_sweep_clock2q});
+  FROM test_sweep_probation($size, $pid) s, pg_sweep_clock2q WHERE strategy = 'clock2q'});
 	$state{unfilled} = $state{fill} - $state{loads};
 	return %state;
 }

@@ -13,10 +13,14 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
+# The strategy and its partitions: another file gives others
+my ($strategy, $partitions) = @ARGV ? @ARGV : ('clock2q', 1);
+
 my $buffers = 512;
 my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
-pg_sweep.strategy = clock2q
+pg_sweep.strategy = $strategy
+pg_sweep.partitions = $partitions
 bgwriter_lru_maxpages = 0
 bgwriter_delay = 10s
 checkpoint_timeout = 1h
@@ -56,8 +60,8 @@ churn_setup($node);
 
 sub restart
 {
-	my ($strategy) = @_;
-	$node->append_conf('postgresql.conf', "pg_sweep.strategy = $strategy\n");
+	my ($next) = @_;
+	$node->append_conf('postgresql.conf', "pg_sweep.strategy = $next\n");
 	$node->restart;
 	return;
 }
@@ -65,13 +69,13 @@ sub restart
 # The row of pg_sweep_clock2q, and what pg_sweep_strategies has for this strategy
 sub row
 {
-	my @names = qw(length least most slots window ghosts first_lap entered windows judged stayed
+	my @names = qw(strategy length least most slots window ghosts first_lap entered windows judged stayed
 	  victims_probation victims_main returned_probation returned_probation_soon returned_main
 	  returned_main_soon allocations failed evictions looked_at);
 	my %row;
-	@row{@names} = split /\|/, sql(q{
-SELECT c.*, allocations, failed, evictions, looked_at FROM pg_sweep_clock2q c, pg_sweep_strategies s
- WHERE strategy = 'clock2q'});
+	@row{@names} = split /\|/, sql(qq{
+SELECT c.*, allocations, failed, evictions, looked_at FROM pg_sweep_clock2q c JOIN pg_sweep_strategies USING (strategy)
+ WHERE strategy = '$strategy'});
 	return %row;
 }
 
@@ -81,9 +85,9 @@ sub free_buffers { return sql('SELECT count(*) FILTER (WHERE relfilenode IS NULL
 # It reads less than stock, the same each time
 #
 my %read;
-for my $strategy ('stock', 'batched', 'clock2q')
+for my $next ('stock', 'batched', $strategy)
 {
-	restart($strategy);
+	restart($next);
 	my $session = $node->background_psql('postgres');
 	my $misses = sub {
 		$session->query_safe('SELECT pg_stat_force_next_flush()');
@@ -93,21 +97,22 @@ for my $strategy ('stock', 'batched', 'clock2q')
 	$session->query_safe('SELECT pg_sweep_reset_stats()');
 	my $before = $misses->();
 	$session->query_safe('CALL load(15000, 0.2)');
-	$read{$strategy} = $misses->() - $before;
+	$read{$next} = $misses->() - $before;
 	$session->quit;
 	my %row = row();
-	note "$strategy: $read{$strategy} blocks of the table read; ", join ' ', map { "$_=$row{$_}" } sort keys %row;
+	note "$next: $read{$next} blocks of the table read; ", join ' ', map { "$_=$row{$_}" } sort keys %row;
 }
 cmp_ok($read{stock}, '>', 3000, "stock reads $read{stock} blocks");
-cmp_ok($read{clock2q}, '<', 0.95 * $read{stock}, "clock2q reads $read{clock2q}");
+cmp_ok($read{$strategy}, '<', 0.95 * $read{stock}, "$strategy reads $read{$strategy}");
 cmp_ok(abs($read{batched} / $read{stock} - 1), '<', 0.05, "a clock in leases reads as many as stock: $read{batched}");
 
 #
 # The view adds up.  Nothing else allocates, and no victim is given up.
 #
 my %row = row();
-is("$row{least} $row{most} $row{window}", int($buffers / 10) . ' ' . int($buffers * 0.9) . ' ' . int($buffers / 32),
-	'bounds and window');
+my $part = $buffers / $partitions;
+is("$row{least} $row{most} $row{window}",
+	join(' ', map { $partitions * int($part * $_) } 1 / 10, 9 / 10, 1 / 32), 'bounds and window');
 cmp_ok($row{length}, '>=', $row{least}, 'length is within its bounds');
 cmp_ok($row{length}, '<=', $row{most}, 'length is within its bounds');
 # fewer while the length grows
@@ -137,7 +142,7 @@ is(join(' ', map { $row{$_} < 100 ? 0 : $row{$_} } grep { /^(?:entered|windows|j
 # The first lap: free buffers are used before any page leaves.  All pages of churn()
 # are read once, so probation would otherwise give all victims.
 #
-restart('clock2q');
+restart($strategy);
 sql('SELECT 1');
 %row = row();
 is($row{first_lap}, 't', 'a server begins with a first lap');
@@ -159,7 +164,8 @@ while ($row{first_lap} eq 't' && $scanned < 25)
 	sql('SELECT sum(i) FROM churn_' . ++$scanned);
 	%row = row();
 }
-is($row{first_lap}, 'f', "the first lap ends, after $scanned tables");
+# a small partition may be in another one, for what sessions have passed over
+is($row{first_lap}, 'f', "the first lap ends, after $scanned tables") if $partitions == 1;
 cmp_ok(free_buffers(), '<', $buffers / 64 + 8, 'when hardly a buffer is free');
 churn($node);
 cmp_ok(free_buffers(), '<', 10, 'all are used, or nearly all');
@@ -187,13 +193,13 @@ sql('DROP TABLE dropped');
 cmp_ok(free_buffers(), '>', 50, 'a table is dropped under stock');
 churn($node);
 is(free_buffers(), 0, 'and its buffers are used');
-switch_to($node, 'clock2q');
+switch_to($node, $strategy);
 %row = row();
 is($row{first_lap}, 'f', 'then a switch begins no first lap');
 switch_to($node, 'stock');
 sql('CREATE TABLE dropped AS SELECT i, repeat($$x$$, 900) AS pad FROM generate_series(1, 800) i');
 sql('DROP TABLE dropped');
-switch_to($node, 'clock2q');
+switch_to($node, $strategy);
 %row = row();
 is($row{first_lap}, 't', 'if they are free, it does');
 churn($node);
@@ -237,8 +243,8 @@ for (1 .. 8)
 }
 wait_for_background($short, 60);
 is(wait_for_background($switching, 60), 0, 'it is switched under load');
-cmp_ok(counter($node, 'clock2q', 'switches'), '>', 10, 'and often');
-switch_to($node, 'clock2q');
+cmp_ok(counter($node, $strategy, 'switches'), '>', 10, 'and often');
+switch_to($node, $strategy);
 cmp_ok(sql(q{SELECT count(*) FROM pg_buffercache WHERE relfilenode IN (pg_relation_filenode('data'), pg_relation_filenode('data_pkey'))}),
 	'>', 100, 'pages of a table are in the pool');
 my $churns = 0;

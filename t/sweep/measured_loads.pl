@@ -31,7 +31,7 @@ my @names = qw(entered returned_probation returned_main victims_probation victim
 sub counted
 {
 	my %row;
-	@row{@names} = split /\|/, sql('SELECT ' . join(', ', @names) . ' FROM pg_sweep_clock2q');
+	@row{@names} = split /\|/, sql('SELECT ' . join(', ', @names) . " FROM pg_sweep_clock2q WHERE strategy = 'clock2q'");
 	return \%row;
 }
 

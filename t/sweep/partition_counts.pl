@@ -11,9 +11,12 @@ use SweepTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+# The strategy: another file gives another
+my $strategy = shift(@ARGV) // 'partitioned';
+
 my $node = sweep_node('main', conf => qq{
 shared_buffers = 16MB
-pg_sweep.strategy = partitioned
+pg_sweep.strategy = $strategy
 pg_sweep.numa_debug_nodes = 4
 pg_sweep.partitions = 8
 checkpoint_timeout = 1h
@@ -32,7 +35,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub check_sums
 {
 	my ($title) = @_;
-	my $sums = q{
+	my $sums = qq{
 		SELECT s.allocations AS asked, p.requests,
 			   s.allocations - s.failed AS found, p.allocations, n.allocations AS on_nodes,
 			   s.evictions AS evicted, p.evictions, p.redirected_out, p.redirected_in,
@@ -46,7 +49,7 @@ sub check_sums
 					 sum(local_allocations) AS local_allocations FROM pg_sweep_partitions) AS p,
 			 (SELECT sum(allocations) AS allocations, sum(local_allocations) AS local_allocations,
 					 sum(remote_allocations) AS remote_allocations FROM pg_sweep_nodes) AS n
-		WHERE s.strategy = 'partitioned'};
+		WHERE s.strategy = '$strategy'};
 
 	my $agree;
 
@@ -204,11 +207,11 @@ my $before = fast_sums();
 is(sql('DO $$ BEGIN PERFORM measure_sweep_exact(100000, 0); END $$; SELECT node, home, strategy FROM pg_sweep_backends WHERE pid = pg_backend_pid()'),
 	'||batched', 'a backend that allocates by another strategy has no home');
 is(fast_sums(), $before, 'allocations by other strategies are not counted in partitions');
-switch_to($node, 'partitioned');
+switch_to($node, $strategy);
 is(sql(q{SET pg_sweep.numa_debug_node = 3; DO $$ BEGIN PERFORM measure_sweep_exact(1000, 0); END $$;
 		SELECT b.node, p.node, strategy FROM pg_sweep_backends b JOIN pg_sweep_partitions p ON partition = home
 		WHERE pid = pg_backend_pid()}),
-	'3|3|partitioned', 'a backend of a node is at home there');
+	"3|3|$strategy", 'a backend of a node is at home there');
 check_sums('switched and back');
 
 # A lease counts even if a switch ended it and its process then goes on by another
@@ -216,16 +219,16 @@ check_sums('switched and back');
 switch_to($node, 'batched');
 sql('SELECT pg_sweep_reset_stats()');
 my $session = $node->background_psql('postgres');
-for my $next ('partitioned', 'batched')
+for my $next ($strategy, 'batched')
 {
 	$session->query_safe("DO \$\$ BEGIN PERFORM measure_sweep_exact(1000, 0),"
 		  . " pg_sweep_set_strategy('$next'), measure_sweep_exact(1000, 0); END \$\$");
 }
 $session->quit;
-is(sql('SELECT sum(requests) - (SELECT allocations FROM pg_sweep_strategies WHERE strategy = \'partitioned\')
-	FROM pg_sweep_partitions WHERE 2000 <= (SELECT sum(requests) FROM pg_sweep_partitions)'),
+is(sql("SELECT sum(requests) - (SELECT allocations FROM pg_sweep_strategies WHERE strategy = '$strategy')
+	FROM pg_sweep_partitions WHERE 2000 <= (SELECT sum(requests) FROM pg_sweep_partitions)"),
 	'0', 'leases that were dropped are counted');
-switch_to($node, 'partitioned');
+switch_to($node, $strategy);
 
 #
 # The life expectancy of pages
@@ -234,14 +237,14 @@ $node->restart;
 churn($node);
 $load = alloc_load('steady', '--client' => 1, '--rate' => 20, '--time' => 4);
 is(wait_for_background($load, 60), 0, 'a steady load');
-my $life = q{
+my $life = qq{
 	SELECT count(*) FROM (
 		SELECT life_expectancy, num_buffers * active_time / p.evictions AS expected
 		FROM pg_sweep_partitions AS p, pg_sweep_strategies AS s
-		WHERE s.strategy = 'partitioned') AS p
+		WHERE s.strategy = '$strategy') AS p
 	WHERE life_expectancy BETWEEN expected * 0.95 AND expected * 1.05};
-my $diag = q{SELECT num_buffers, p.evictions, life_expectancy, active_time
-	FROM pg_sweep_partitions AS p, pg_sweep_strategies AS s WHERE s.strategy = 'partitioned'};
+my $diag = qq{SELECT num_buffers, p.evictions, life_expectancy, active_time
+	FROM pg_sweep_partitions AS p, pg_sweep_strategies AS s WHERE s.strategy = '$strategy'};
 is(sql($life), 8, 'the life expectancy is the time that evicting a partition takes')
   or diag(sql($diag));
 switch_to($node, 'batched');
@@ -249,7 +252,7 @@ my $lives = sql('SELECT life_expectancy FROM pg_sweep_partitions');
 sql('SELECT pg_sleep(1)');
 is(sql('SELECT life_expectancy FROM pg_sweep_partitions'), $lives,
 	'under another strategy, no partition ages');
-switch_to($node, 'partitioned');
+switch_to($node, $strategy);
 is(sql($life), 8, 'switched back: the time under another strategy does not count')
   or diag(sql($diag));
 
@@ -267,7 +270,7 @@ isnt(wait_for_background($load, 60), 0, 'the load ends when a backend is killed'
 ok(wait_until_back($node), 'the server comes back');
 like(slurp_file($node->logfile, $offset), qr/redo is not required|redo starts at/, 'by crash recovery');
 is(sql('SELECT strategy, partitions, set_by FROM pg_sweep_status'),
-	'partitioned|8|start', 'with its partitions');
+	"$strategy|8|start", 'with its partitions');
 cmp_ok((split /\|/, fast_sums())[0], '<', 5000, 'which count from zero');
 is(sql('SELECT max(laps) < 1 FROM pg_sweep_partitions'), 't', 'and go their first lap');
 churn($node);

@@ -10,11 +10,14 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
+# The strategy: another file gives another
+my $strategy = shift(@ARGV) // 'partitioned';
+
 my $buffers = 256;
 my $node = sweep_node('main', conf => qq{
 shared_buffers = $buffers
 max_connections = 20
-pg_sweep.strategy = partitioned
+pg_sweep.strategy = $strategy
 pg_sweep.numa_debug_nodes = 4
 pg_sweep.partitions = 8
 # only the sessions below pin or write a buffer
@@ -168,7 +171,7 @@ for my $strategy (strategies($node))
 # While home and another partition are pinned, the one after home gets all requests that
 # have found only pins, so its hand gets ahead.  It must serve again without pins.
 #
-$node->append_conf('postgresql.conf', "shared_buffers = 4096\npg_sweep.partitions = 4\npg_sweep.strategy = partitioned\n");
+$node->append_conf('postgresql.conf', "shared_buffers = 4096\npg_sweep.partitions = 4\npg_sweep.strategy = $strategy\n");
 $node->restart;
 is(with_pins(partitions(0, 3), 0, 'SELECT measure_sweep_exact(100000, 0)'), 'fine', 'two of four are pinned for long');
 cmp_ok(sql('SELECT max(laps) - min(laps) FROM pg_sweep_partitions'), '>', 5, 'and a hand is far ahead');

@@ -11,10 +11,13 @@ use PostgreSQL::Test::Utils;
 use SweepTest;
 use Test::More;
 
+# The strategy: another file gives another
+my $strategy = shift(@ARGV) // 'partitioned';
+
 my $node = sweep_node('main', conf => qq{
 # so large that partitions are nearly equal; hardly any of it is touched
 shared_buffers = 256MB
-pg_sweep.strategy = partitioned
+pg_sweep.strategy = $strategy
 pg_sweep.numa_debug_nodes = 4
 pg_sweep.partitions = 8
 checkpoint_timeout = 1h

@@ -73,7 +73,7 @@ sub reset_parameter
 #
 my @pgbench = ('-S', '--no-picture');
 for my $case (
-	[ 'strategy=clock', qr/'clock' is none of stock, batched, partitioned, clock2q, auto/ ],
+	[ 'strategy=clock', qr/'clock' is none of stock, batched, partitioned, clock2q, clock2q_partitioned, auto/ ],
 	[ 'lwlock_policy=futex', qr/lwlock_policy: 'futex' is none of/ ],
 	[ 'lwlock_policy.walwrite=lockless', qr/no such tranche/ ],
 	[ 'work_memory=1', qr/has no parameter work_memory/ ],
