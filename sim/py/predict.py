@@ -64,8 +64,10 @@ def strategies(nodes):
     found = [Strategy("stock", (("strategy", "stock"),), 1),
              Strategy("upstream batched, 64", (("strategy", "upstream_batched"),
                                            ("batch", 64)), 64)]
-    found.append(Strategy("clock2q", (("strategy", "clock2q"),), AUTO_BATCH,
-                          C2Q_BUFFERS_PER_LEASED))
+    # with as many partitions as the server would choose
+    found += [Strategy(name, (("strategy", name),), AUTO_BATCH,
+                       C2Q_BUFFERS_PER_LEASED)
+              for name in ("clock2q", "clock2q_partitioned")]
     found += [Strategy(f"batched, {batch}", (("strategy", "batched"),
                                              ("batch", batch)), batch)
               for batch in BATCHES]
