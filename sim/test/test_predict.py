@@ -73,7 +73,7 @@ class Predictions(unittest.TestCase):
                     if found["machine"] == here.name)
         lines = {one["strategy"]: dict(one["line"])
                  for one in kept["strategies"]}
-        self.assertEqual(len(lines), 12)
+        self.assertEqual(len(lines), 13)
         for strategy in predict.strategies(here.nodes()):
             today = predict.figures(predict.run(
                 simulator, predict.config(here, strategy, 64)))
