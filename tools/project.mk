@@ -54,7 +54,7 @@ check-numa:
 	@$(sweep_tools)/check-numa $(if $(NODES),--nodes '$(NODES)') $(if $(PAGES),--pages '$(PAGES)') $(TESTS)
 
 check-extensions:
-	@$(sweep_tools)/check-extensions $(EXTENSIONS)
+	@CITUS_SOURCE='$(CITUS_SOURCE)' $(sweep_tools)/check-extensions $(EXTENSIONS)
 
 check-long:
 	@$(sweep_tools)/check-long
