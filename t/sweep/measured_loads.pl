@@ -115,7 +115,9 @@ my $waiting = start_session('waiting', 'true, 2');
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
  WHERE state = 'active' AND query LIKE '%measure_sweep_loads%' AND pid <> pg_backend_pid()});
 ($status, $out, $err) = $node->psql('postgres', 'SELECT measure_sweep_loads(1, true, 1, 10)');
-like($err, qr/this is session 2 of 1/, 'a session that the others do not expect is refused');
+like($err, qr/this session is one of 1, another one of 2/, 'a session of another run is refused');
+($status, $out, $err) = $node->psql('postgres', 'SELECT measure_sweep_loads(1, true, 3, 10)');
+like($err, qr/this session is one of 3, another one of 2/, 'also one of a larger run');
 is(sql("SELECT loads > 0.99 * $each FROM measure_sweep_loads(1, true, 2, $each)"), 't', 'and the one that they do is not');
 is(wait_for_background($waiting, 0), 0, 'nor the one that waited') or diag(background_stderr($waiting));
 nothing_left('after a refused session');

@@ -28,7 +28,8 @@
  * allocations ago as an eighth of the pool has buffers: within what "clock2q"
  * remembers, which is a half of the pool.  Of the misses of two recorded loads (a
  * pool of a tenth of the pages), 36 and 14 % are of pages that it remembers
- * (bench/policies).  A strategy that does not look at tags does not see this.
+ * (bench/policies/player.c prints that).  A strategy that does not look at tags
+ * does not see this.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,6 +73,7 @@ PG_FUNCTION_INFO_V1(measure_sweep_loads);
 typedef struct Meeting
 {
 	slock_t		mutex;
+	int			processes;		/* of whom it is, as the first one says */
 	int			arrived;
 	bool		begun;			/* all have */
 	int			warm;			/* have done their warm-up */
@@ -201,12 +203,20 @@ static bool
 arrive(Meeting *meeting, int processes)
 {
 	int			number;
+	int			wanted;
 
 	SpinLockAcquire(&meeting->mutex);
+	if (meeting->arrived == 0)
+		meeting->processes = processes;
+	wanted = meeting->processes;
 	number = meeting->arrived + 1;
-	if (number <= processes)
+	if (wanted == processes && number <= processes)
 		meeting->arrived = number;
 	SpinLockRelease(&meeting->mutex);
+	if (wanted != processes)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("this session is one of %d, another one of %d", processes, wanted)));
 	if (number > processes)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
