@@ -44,6 +44,7 @@ class Misses:
     warm: int                   # while the pool is filled
     counted: int
     looks: int = None           # at buffers, by hands, in what is counted
+    returned: int = None        # to clock2q, of what is counted: it knew them
 
 
 def run(command, **settings):

@@ -19,8 +19,8 @@
  * drawn with SEED.  (It draws the hash of pages for clock2q, too.)  Nothing is
  * ever pinned, dropped or read through a ring.
  *
- * Prints for each PLAY: it, misses while warming up, misses that count, and
- * buffers that a hand has looked at in these.  Exit status 1, and a line on
+ * Prints for each PLAY: it, misses while warming up, misses that count, buffers
+ * that a hand has looked at in these, and pages that clock2q knew of these.  Exit status 1, and a line on
  * stderr: the trace is damaged, or an argument is wrong.
  *
  *-------------------------------------------------------------------------
@@ -57,6 +57,7 @@ typedef struct Play
 	uint64		seed;
 	uint64		misses[2];		/* while warming up, and counted */
 	uint64		looks;
+	uint64		returned;
 } Play;
 
 void
@@ -149,7 +150,7 @@ play_clock(const Trace *trace, Play *play, Policy policy)
 		uint32		backend;
 
 		if (i == trace->warm)
-			pool->looks = 0;
+			pool->looks = pool->returned[0] = pool->returned[1] = 0;
 		if (buffer != NONE)
 		{
 			pool->usage[buffer] += pool->usage[buffer] < play->max_usage;
@@ -164,6 +165,7 @@ play_clock(const Trace *trace, Play *play, Policy policy)
 		load(pool, backend, buffer, page, hash_of(page, play->seed), play->first, false);
 	}
 	play->looks = pool->looks;
+	play->returned = pool->returned[0] + pool->returned[1];
 	free_pool(pool);
 	free(pool);
 	free(where);
@@ -278,8 +280,8 @@ main(int argc, char **argv)
 		else
 			play_clock(&trace, &play, strcmp(play.policy, "clock2q") == 0 ? CLOCK2Q :
 					   strcmp(play.policy, "batched") == 0 ? BATCHED : CLOCK);
-		printf("%s " UINT64_FORMAT " " UINT64_FORMAT " " UINT64_FORMAT "\n", argv[i],
-			   play.misses[0], play.misses[1], play.looks);
+		printf("%s " UINT64_FORMAT " " UINT64_FORMAT " " UINT64_FORMAT " " UINT64_FORMAT "\n", argv[i],
+			   play.misses[0], play.misses[1], play.looks, play.returned);
 		fflush(stdout);
 	}
 	return 0;

@@ -80,6 +80,10 @@ typedef struct Pool
 	Victim		victim[VICTIMS];
 	uint32		victims;
 	uint64		from[2];		/* victims by what they were part of */
+	uint64		returned[2];	/* pages that had left there */
+	uint64		windows;		/* ended */
+	uint64		first_laps;		/* begun, without that of the start */
+	uint32		longest;		/* that probation has been */
 	int64		free_buffers;
 	int64		lap_free;
 	uint64		lap_end;		/* 0: no first lap */
@@ -206,6 +210,7 @@ part_of_pool(const Pool *pool, int part)
 static inline void
 begin_first_lap(Pool *pool, int64 free_buffers)
 {
+	pool->first_laps++;
 	pool->free_buffers = pool->lap_free = free_buffers;
 	pool->lap_end = pgsweep_hand_read(&pool->part) + pool->buffers;
 }
@@ -325,6 +330,7 @@ clock2q_loaded(Pool *pool, uint32 backend, uint32 buffer, uint64 hash, bool ring
 {
 	PgSweepClock2q *c2q = &pool->c2q;
 	PgSweepC2qLease *slots = &pool->slots[backend];
+	PgSweepC2qSide side;
 	uint32		ended;
 
 	for (uint32 i = 0; i < pool->victims; i++)
@@ -344,8 +350,13 @@ clock2q_loaded(Pool *pool, uint32 backend, uint32 buffer, uint64 hash, bool ring
 	{
 		pool->usage[ended] = 0;
 		pgsweep_c2q_window_ended(c2q, slots, ended);
+		pool->windows++;
 	}
-	if (pgsweep_c2q_loaded(c2q, slots, buffer, hash) == PGSWEEP_C2Q_MAIN)
+	side = pgsweep_c2q_loaded(c2q, slots, buffer, hash);
+	if (side != PGSWEEP_C2Q_STRANGER)
+		pool->returned[side]++;
+	pool->longest = Max(pool->longest, pg_atomic_read_u32(&c2q->length));
+	if (side == PGSWEEP_C2Q_MAIN)
 		pool->usage[buffer] = Max(pool->usage[buffer], PGSWEEP_C2Q_USES);
 }
 

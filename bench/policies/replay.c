@@ -306,11 +306,15 @@ main(int argc, char **argv)
 	printf("victims " UINT64_FORMAT " evictions " UINT64_FORMAT " probation " UINT64_FORMAT
 		   " main " UINT64_FORMAT " ring " UINT64_FORMAT " loads " UINT64_FORMAT " hits " UINT64_FORMAT
 		   " pinned_hits " UINT64_FORMAT " passed_pins " UINT64_FORMAT
-		   " freed " UINT64_FORMAT " at_once " UINT64_FORMAT "\n",
+		   " freed " UINT64_FORMAT " at_once " UINT64_FORMAT " returned_probation " UINT64_FORMAT
+		   " returned_main " UINT64_FORMAT " windows " UINT64_FORMAT " first_laps " UINT64_FORMAT
+		   " longer %u\n",
 		   counts.victims, counts.evictions, pool->from[PGSWEEP_C2Q_PROBATION],
 		   pool->from[PGSWEEP_C2Q_MAIN],
 		   counts.ring_victims, counts.loads, counts.hits, counts.pinned_hits,
-		   pool->passed_pins, counts.freed, counts.most_victims);
+		   pool->passed_pins, counts.freed, counts.most_victims,
+		   pool->returned[PGSWEEP_C2Q_PROBATION], pool->returned[PGSWEEP_C2Q_MAIN],
+		   pool->windows, pool->first_laps, pool->longest - Min(pool->longest, pool->c2q.least));
 	free_pool(pool);
 	free(pool);
 	return 0;
