@@ -285,8 +285,7 @@ judge(Pool *pool, PgSweepC2qLease *slots)
 		if (!pool->pinned[buffer] && pool->usage[buffer] <= unused &&
 			!(pool->page[buffer] != NONE && first_lap(pool)))
 			return buffer;
-		pool->usage[buffer] = Min(pool->usage[buffer] - Min(pool->usage[buffer], unused),
-								  PGSWEEP_C2Q_USES);
+		pool->usage[buffer] = Min(pool->usage[buffer], PGSWEEP_C2Q_USES);
 	}
 	return NONE;
 }
@@ -349,7 +348,6 @@ clock2q_loaded(Pool *pool, uint32 backend, uint32 buffer, uint64 hash, bool ring
 	if (ended != PGSWEEP_C2Q_NONE)
 	{
 		pool->usage[ended] = 0;
-		pgsweep_c2q_window_ended(c2q, slots, ended);
 		pool->windows++;
 	}
 	side = pgsweep_c2q_loaded(c2q, slots, buffer, hash);

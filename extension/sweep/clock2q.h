@@ -340,8 +340,8 @@ pgsweep_c2q_miss(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding)
 }
 
 /*
- * The slot whose page's window ends when the lease's next slot is filled.
- * lease->fill_left > 0 and c->window > 0.
+ * The slot whose page's window ends when the lease's next slot is filled; that
+ * slot itself if there is no window.  lease->fill_left > 0.
  */
 static inline uint32
 pgsweep_c2q_window_slot(const PgSweepClock2q *c, const PgSweepC2qLease *lease)
@@ -352,27 +352,26 @@ pgsweep_c2q_window_slot(const PgSweepClock2q *c, const PgSweepC2qLease *lease)
 }
 
 /*
- * The buffer whose window ends when the lease's next slot is filled, or none.
- * The caller sets its usage count to zero and calls pgsweep_c2q_window_ended(),
- * or leaves both: then it is judged as one whose window was missed, which is the
- * same as long as the count is the one that it came with.
+ * The buffer whose window ends when the lease's next slot is filled, or none:
+ * the caller sets its usage count to zero.
  */
 static inline uint32
 pgsweep_c2q_end_window(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
-	uint32		entry = PGSWEEP_C2Q_NONE;
+	uint32		slot = pgsweep_c2q_window_slot(c, lease);
+	uint32		entry;
 
-	if (likely(c->window > 0))
-		entry = pg_atomic_read_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)]);
+	if (unlikely(c->window == 0))
+		return PGSWEEP_C2Q_NONE;
+	entry = pg_atomic_read_u32(&c->slot[slot]);
 
 	/* NONE has the bit, too */
-	return (entry & PGSWEEP_C2Q_ENDED) ? PGSWEEP_C2Q_NONE : entry;
-}
+	if (entry & PGSWEEP_C2Q_ENDED)
+		return PGSWEEP_C2Q_NONE;
+	pg_atomic_write_u32(&c->slot[slot], entry | PGSWEEP_C2Q_ENDED);
 
-static inline void
-pgsweep_c2q_window_ended(PgSweepClock2q *c, const PgSweepC2qLease *lease, uint32 buf)
-{
-	pg_atomic_write_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)], buf | PGSWEEP_C2Q_ENDED);
+	/* it may have another place by now, if a process stopped for long */
+	return likely(pg_atomic_read_u32(&c->place[entry]) == slot) ? entry : PGSWEEP_C2Q_NONE;
 }
 
 /*
@@ -419,8 +418,11 @@ pgsweep_c2q_passes(const PgSweepClock2q *c, uint32 buf)
  * Take the next buffer to be judged out of its slot; it is the main part's from
  * now on.  *unused is the usage count up to which it has not been used: the
  * page came with one, and the end of its window took that.  If it is used more,
- * or pinned, it stays, with what is above *unused, and at most PGSWEEP_C2Q_USES.
- * Returns none if the slot has nothing to judge.
+ * or pinned, it stays, with at most PGSWEEP_C2Q_USES.  Returns none if the slot
+ * has nothing to judge.
+ *
+ * The slot alone would say that the buffer is not on probation.  Without a place,
+ * the main part's hand need not look at the slot.
  */
 static inline uint32
 pgsweep_c2q_judge(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)

@@ -40,7 +40,8 @@
 
 /*
  * A victim of this process that has had no load yet, and the hash of the page
- * that was in it.
+ * that was in it: two dozen instructions under the header lock, where copying the
+ * tag would be ten.
  */
 typedef struct Victim
 {
@@ -109,13 +110,15 @@ leave_ghost(PgSweepClock2q *c, int buffer)
 }
 
 /*
- * Change a usage count.  Never waits: if the header is locked or changes
- * meanwhile, the page is in use, and its count matters less.
+ * Bring a usage count between these two.  Never waits: if the header is locked
+ * or changes meanwhile, the page is in use, and its count matters less.
  */
 static inline void
-set_usage(BufferDesc *buf, uint32 state, uint32 wanted)
+limit_usage(BufferDesc *buf, uint32 least, uint32 most)
 {
+	uint32		state = pg_atomic_read_u32(&buf->state);
 	uint32		usage = BUF_STATE_GET_USAGECOUNT(state);
+	uint32		wanted = Max(Min(usage, most), least);
 
 	if (usage != wanted && !(state & BM_LOCKED))
 		(void) pg_atomic_compare_exchange_u32(&buf->state, &state,
@@ -123,60 +126,22 @@ set_usage(BufferDesc *buf, uint32 state, uint32 wanted)
 }
 
 /*
- * Take these uses off, and leave so many at most.
+ * The buffer that a turn to come will look at, some slots ahead, as the walk
+ * does.  left is what the lease has from this slot on.  Fetches the header.
  */
-static inline void
-take_usage(BufferDesc *buf, uint32 unused, uint32 most)
-{
-	uint32		state = pg_atomic_read_u32(&buf->state);
-	uint32		usage = BUF_STATE_GET_USAGECOUNT(state);
-
-	set_usage(buf, state, Min(usage - Min(usage, unused), most));
-}
-
-static inline void
-give_usage(BufferDesc *buf, uint32 least)
-{
-	uint32		state = pg_atomic_read_u32(&buf->state);
-
-	set_usage(buf, state, Max(BUF_STATE_GET_USAGECOUNT(state), least));
-}
-
-/*
- * Fetch what the turns to come need of a buffer some slots ahead, as the walk
- * does.  left is what the lease has from this slot on.
- */
-static inline void
+static inline uint32
 prefetch_ahead(PgSweepClock2q *c, uint32 slot, uint32 left)
 {
-	uint32		entry;
+	uint32		entry = PGSWEEP_C2Q_NONE;
 
-	if (left <= PGSWEEP_PREFETCH_AHEAD || slot + PGSWEEP_PREFETCH_AHEAD >= c->first_slot + c->num_buffers)
-		return;
-	entry = pg_atomic_read_u32(&c->slot[slot + PGSWEEP_PREFETCH_AHEAD]);
+	if (left > PGSWEEP_PREFETCH_AHEAD && slot + PGSWEEP_PREFETCH_AHEAD < c->first_slot + c->num_buffers)
+		entry = pg_atomic_read_u32(&c->slot[slot + PGSWEEP_PREFETCH_AHEAD]);
 	if (entry != PGSWEEP_C2Q_NONE)
 	{
-		pgsweep_prefetch_for_write(pgsweep_descriptor(entry & ~PGSWEEP_C2Q_ENDED));
-		pgsweep_prefetch_for_write(&c->place[entry & ~PGSWEEP_C2Q_ENDED]);
+		entry &= ~PGSWEEP_C2Q_ENDED;
+		pgsweep_prefetch_for_write(pgsweep_descriptor(entry));
 	}
-}
-
-/*
- * A window ends: uses of the burst do not count.  Most often there was none, and
- * the count is the one that the page came with: then it is left to judge(), which
- * saves a compare-and-swap.  Not for a dirty page: the background writer passes
- * over what has a usage count.
- */
-static inline void
-end_window(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 ended)
-{
-	BufferDesc *buf = pgsweep_descriptor(ended);
-	uint32		state = pg_atomic_read_u32(&buf->state);
-
-	if (BUF_STATE_GET_USAGECOUNT(state) == 1 && !(state & BM_DIRTY))
-		return;
-	set_usage(buf, state, 0);
-	pgsweep_c2q_window_ended(c, lease, ended);
+	return entry;
 }
 
 /*
@@ -291,12 +256,14 @@ judge(PgSweepProbation *p, PgSweepSlot *slot, PgSweepC2qCounters *count, uint32 
 {
 	PgSweepClock2q *c = &p->c2q;
 	PgSweepC2qLease *lease = &slot->c2q.lease;
+	uint32		ahead = prefetch_ahead(c, lease->judge_slot, lease->judge_left);
 	uint32		unused;
 	uint32		id;
 	BufferDesc *buf;
 	uint32		state;
 
-	prefetch_ahead(c, lease->judge_slot, lease->judge_left);
+	if (ahead != PGSWEEP_C2Q_NONE)
+		pgsweep_prefetch_for_write(&c->place[ahead]);
 	id = pgsweep_c2q_judge(c, lease, &unused);
 	if (id == PGSWEEP_C2Q_NONE)
 		return NULL;
@@ -312,7 +279,7 @@ judge(PgSweepProbation *p, PgSweepSlot *slot, PgSweepC2qCounters *count, uint32 
 		if (likely(pg_atomic_compare_exchange_u32(&buf->state, &state, *buf_state)))
 			return buf;
 	}
-	take_usage(buf, unused, PGSWEEP_C2Q_USES);
+	limit_usage(buf, 0, PGSWEEP_C2Q_USES);
 	count->stayed++;
 	return NULL;
 }
@@ -377,11 +344,11 @@ loaded(PgSweepProbation *p, PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 		return;
 
 	refill(p, slot, active);
-	prefetch_ahead(c, pgsweep_c2q_window_slot(c, lease), lease->fill_left);
+	(void) prefetch_ahead(c, pgsweep_c2q_window_slot(c, lease), lease->fill_left);
 	ended = pgsweep_c2q_end_window(c, lease);
 	if (ended != PGSWEEP_C2Q_NONE)
 	{
-		end_window(c, lease, ended);
+		limit_usage(pgsweep_descriptor(ended), 0, 0);
 		count->windows++;
 	}
 
@@ -395,7 +362,7 @@ loaded(PgSweepProbation *p, PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 	count->returned[side]++;
 	count->returned_soon[side] += lease->change != change;
 	if (side == PGSWEEP_C2Q_MAIN)
-		give_usage(buf, PGSWEEP_C2Q_USES);
+		limit_usage(buf, PGSWEEP_C2Q_USES, BM_MAX_USAGE_COUNT);
 }
 
 static PgSweepPartition *

@@ -5,7 +5,7 @@
  *
  * For what remembers pages: ghosts, and samples of pages.  Core's own hash takes
  * 92 instructions and has 32 bits, which is few for the pages of large pools.
- * This one takes a dozen.  It is stable: what was recorded from a server can be
+ * This one takes two dozen.  It is stable: what was recorded from a server can be
  * played again (bench/policies/replay.c).
  *
  *-------------------------------------------------------------------------
@@ -16,15 +16,17 @@
 #include "common/hashfn.h"
 
 /*
- * Different pages of a relation have different hashes, since each step can be
- * undone.  The number is odd, and as in a Fibonacci hash: 2^64 by the golden ratio.
+ * Different pages of one relation have different hashes, those of its forks, too:
+ * each step can be undone.  Two relations of different databases share all their
+ * hashes with a probability of 2^-32.  The number is that of a Fibonacci hash:
+ * 2^64 by the golden ratio.
  */
 static inline uint64
 pgsweep_hash_page(uint32 tablespace, uint32 database, uint32 relation,
 				  uint32 fork, uint32 block)
 {
 	uint64		page = (uint64) relation << 32 | block;
-	uint64		space = ((uint64) database << 32 | tablespace) + fork;
+	uint64		space = ((uint64) database << 32 | tablespace) ^ (uint64) fork << 60;
 
 	return murmurhash64(page ^ space * UINT64_C(0x9E3779B97F4A7C15));
 }

@@ -52,7 +52,7 @@ foreach my $delays (0, 1)
 		my %counts = $stdout =~ /^(\w+)=(\d+)$/mg;
 
 		ok($ok, "$buffers buffers, delays $delays: every property holds") or diag($stderr);
-		is($counts{loads}, $threads * $loads, "$buffers buffers, delays $delays: all pages are loaded");
+		cmp_ok($counts{loads}, '>=', $threads * $loads, "$buffers buffers, delays $delays: all pages are loaded");
 		$sum{$_} += $counts{$_} for keys %counts;
 		$stdout =~ tr/\n/ /;
 		note "$buffers buffers, delays $delays: $stdout";

@@ -57,15 +57,13 @@ static bool
 model_judge(uint32 *buf)
 {
 	uint64		load = model.judged++;
-	uint8		unused = model.burst_over[load] ? 0 : 1;
 
 	*buf = model.load[load];
 	if (*buf == NOTHING)
 		return false;
 	model.new[*buf] = false;
 	model.load[load] = NOTHING;
-	model.usage[*buf] -= Min(model.usage[*buf], unused);
-	if (model.hand >= model.n && model.usage[*buf] == 0)
+	if (model.hand >= model.n && model.usage[*buf] <= (model.burst_over[load] ? 0 : 1))
 		return true;
 	model.usage[*buf] = Min(model.usage[*buf], 2);
 	return false;

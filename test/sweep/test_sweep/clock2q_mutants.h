@@ -20,7 +20,6 @@ typedef struct Clock2qCode
 	void		(*take_slots) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch);
 	void		(*miss) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 outstanding);
 	uint32		(*end_window) (PgSweepClock2q *c, const PgSweepC2qLease *lease);
-	void		(*window_ended) (PgSweepClock2q *c, const PgSweepC2qLease *lease, uint32 buf);
 	bool		(*has_to_judge) (PgSweepClock2q *c, PgSweepC2qLease *lease);
 	uint32		(*judge) (PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused);
 	bool		(*passes) (const PgSweepClock2q *c, uint32 buf);
@@ -182,9 +181,25 @@ window_twice(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 }
 
 /* Nobody learns that it has ended */
-static void
-window_unmarked(PgSweepClock2q *c, const PgSweepC2qLease *lease, uint32 buf)
+static uint32
+window_unnoted(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
+	uint32		buf = pgsweep_c2q_end_window(c, lease);
+
+	if (buf != PGSWEEP_C2Q_NONE)
+		pg_atomic_write_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)], buf);
+	return buf;
+}
+
+/* That of a buffer which has another place by now */
+static uint32
+window_anywhere(PgSweepClock2q *c, const PgSweepC2qLease *lease)
+{
+	uint32		entry = c->window == 0 ? PGSWEEP_C2Q_NONE :
+		pg_atomic_read_u32(&c->slot[pgsweep_c2q_window_slot(c, lease)]);
+
+	(void) pgsweep_c2q_end_window(c, lease);
+	return (entry & PGSWEEP_C2Q_ENDED) ? PGSWEEP_C2Q_NONE : entry;
 }
 
 static uint32
@@ -390,7 +405,6 @@ loaded_on_probation(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint6
 	.take_slots = pgsweep_c2q_take_slots, \
 	.miss = pgsweep_c2q_miss, \
 	.end_window = pgsweep_c2q_end_window, \
-	.window_ended = pgsweep_c2q_window_ended, \
 	.has_to_judge = pgsweep_c2q_has_to_judge, \
 	.judge = pgsweep_c2q_judge, \
 	.passes = pgsweep_c2q_passes, \
@@ -416,7 +430,8 @@ static const Clock2qCode clock2q_codes[] = {
 	{"window one slot late", REAL_CODE, .end_window = window_one_late},
 	{"window one slot early", REAL_CODE, .end_window = window_one_early},
 	{"window twice", REAL_CODE, .end_window = window_twice},
-	{"window leaves no bit", REAL_CODE, .window_ended = window_unmarked},
+	{"window leaves no bit", REAL_CODE, .end_window = window_unnoted},
+	{"window in a former place", REAL_CODE, .end_window = window_anywhere},
 	{"no window", REAL_CODE, .end_window = window_never},
 	{"judges one fewer", REAL_CODE, .has_to_judge = judges_one_fewer},
 	{"judges one more", REAL_CODE, .has_to_judge = judges_one_more},

@@ -31,7 +31,6 @@ typedef struct Clock2qCounts
 	int64		old;			/* from the main part */
 	int64		stayed;			/* judged, and stays */
 	int64		windows;
-	int64		untouched;		/* a window ended, and the usage count is left */
 	int64		missed;			/* judged before the window ended */
 	int64		from_probation; /* a page returned that left there */
 	int64		from_main;
@@ -109,10 +108,9 @@ static struct
 	uint32		page[MAX_POOL]; /* of each buffer */
 	uint8		usage[MAX_POOL];
 	bool		locked[MAX_POOL];	/* someone's victim */
-	uint64		marked_at[MAX_POOL];	/* load */
+	uint64		put_at[MAX_POOL];	/* load */
 	uint32		content[MAX_POOL];	/* of each slot */
 	bool		ended[MAX_POOL];	/* its window */
-	bool		untouched[MAX_POOL];	/* by that */
 	uint64		filled_at[MAX_POOL];	/* load */
 	uint32		where[MAX_PAGES];	/* buffer of each page */
 	bool		coming[MAX_PAGES];	/* is loaded by someone */

@@ -89,17 +89,8 @@ end_window(Process *p)
 	if (buf == NOTHING)
 		return;
 	HAD(windows);
-
-	/* a page that has only the count that it came with may be left as it is */
-	sim.untouched[slot] = sim.usage[buf] == 1 && random_in(0, 1) == 0;
-	if (sim.untouched[slot])
-		HAD(untouched);
-	else
-	{
-		sim.usage[buf] = 0;
-		code->window_ended(&c2q, &p->lease, buf);
-		sim.ended[slot] = true;
-	}
+	sim.usage[buf] = 0;
+	sim.ended[slot] = true;
 }
 
 /* Whether it is done: no slot to be judged, or a victim */
@@ -124,18 +115,17 @@ judge(Process *p)
 	}
 	if (buf == NOTHING)
 		return false;
-	if (unused > 0 && !sim.untouched[slot])
+	if (unused > 0)
 		HAD(missed);
 	if (sim.hand >= sim.n && !sim.locked[buf] && sim.usage[buf] <= unused)
 	{
 		sim.locked[buf] = true;
-		sim.usage[buf] = 0;
 		p->victim = buf;
 		p->side = PGSWEEP_C2Q_PROBATION;
 		HAD(young);
 		return true;
 	}
-	sim.usage[buf] = Min(sim.usage[buf] - Min(sim.usage[buf], unused), PGSWEEP_C2Q_USES);
+	sim.usage[buf] = Min(sim.usage[buf], PGSWEEP_C2Q_USES);
 	HAD(stayed);
 	return false;
 }
@@ -235,6 +225,7 @@ load(Process *p)
 	sim.loads++;
 	sim.coming[p->page] = false;
 	sim.locked[buf] = false;
+	sim.put_at[buf] = sim.loads;
 	if (!exact())
 		return;
 
@@ -248,9 +239,8 @@ load(Process *p)
 		HAD(overtaken);
 	}
 	sim.content[slot] = expected == STRANGER ? buf : NOTHING;
-	sim.ended[slot] = sim.untouched[slot] = false;
+	sim.ended[slot] = false;
 	sim.filled_at[slot] = sim.loads;
-	sim.marked_at[buf] = sim.loads;
 }
 
 /* A victim has been found: is it that of the model? */
@@ -422,6 +412,10 @@ check_second_place(void)
 
 	(void) code->loaded(&c2q, &late, 4, hash_of(4));
 	REQUIRE(code->passes(&c2q, 3) && code->passes(&c2q, 4), "%u buffers: one has lost its second place", sim.n);
+	late.fill_slot = window_length() + 2;
+	REQUIRE(window_length() == 0 || code->end_window(&c2q, &late) == NOTHING,
+			"%u buffers: a window ends where one was before", sim.n);
+	late.fill_slot = 1;
 	(void) code->loaded(&c2q, &late, 5, hash_of(5));
 	REQUIRE(!code->passes(&c2q, 3) && code->passes(&c2q, 5), "%u buffers: one keeps a place that another has", sim.n);
 
@@ -460,14 +454,13 @@ check_places(void)
 		uint32		place = pg_atomic_read_u32(&places[buf]);
 		bool		passed = code->passes(&c2q, buf);
 
-		REQUIRE(!passed || in_slots[buf] > 0, "%u buffers: %u is passed over, and in no slot", sim.n, buf);
 		if (!exact())
 			continue;
 		REQUIRE(in_slots[buf] == (place == NOTHING ? 0 : 1), "%u buffers: %u is in %u slots, its place is %d", sim.n, buf, in_slots[buf], (int) place);
 		REQUIRE(passed == (place != NOTHING), "%u buffers: the place of %u is %d, passed over is %d", sim.n, buf, (int) place, passed);
 		if (sim.mode == WHOLE && passed)
-			REQUIRE(sim.loads - sim.marked_at[buf] <= sim.n + 2 * sim.nprocs * sim.batch,
-					"%u buffers: %u has been passed over for " UINT64_FORMAT " loads", sim.n, buf, sim.loads - sim.marked_at[buf]);
+			REQUIRE(sim.loads - sim.put_at[buf] <= sim.n + 2 * sim.nprocs * sim.batch,
+					"%u buffers: %u has been passed over for " UINT64_FORMAT " loads", sim.n, buf, sim.loads - sim.put_at[buf]);
 	}
 	for (uint32 i = 0; i < sim.nprocs; i++)
 		left += sim.procs[i].lease.fill_left;
@@ -492,6 +485,22 @@ whole_misses(void)
 			do_step(p);
 		} while (p->step != BEGIN && !sim.failed);
 	}
+}
+
+/*
+ * Whatever has happened: when each slot has been filled again, no buffer is passed
+ * over that was put into one before.
+ */
+static void
+check_laps(void)
+{
+	uint64		before = sim.loads;
+
+	while (sim.loads < before + 2 * sim.n + 2 * sim.nprocs * sim.batch && !sim.failed)
+		whole_misses();
+	for (uint32 buf = 0; buf < sim.n; buf++)
+		REQUIRE(!code->passes(&c2q, buf) || sim.put_at[buf] > before,
+				"%u buffers: %u is passed over for two laps", sim.n, buf);
 }
 
 /* Now and then a process sleeps while others go round the slots */
@@ -561,6 +570,7 @@ check_case(const void *entry)
 	}
 	check_places();
 	sim.depth = MAX_DEPTH;		/* no stops any more */
+	check_laps();
 	check_extensions();
 	check_second_place();
 	add_counts();

@@ -5,8 +5,8 @@
  *
  * Usage: clock2q CODE BUFFERS THREADS LOADS SEED DELAYS
  *
- * Each thread loads LOADS pages.  When all have ended: each buffer that is passed
- * over is in a slot, as many slots were filled as pages loaded, and the length is within its
+ * Each thread loads LOADS pages.  When all have ended: no buffer is passed over for
+ * two laps more, as many slots were filled as pages loaded, and the length is within its
  * bounds.  With DELAYS, a thread now and then gives its processor away before or
  * after an atomic operation.  Prints counts.  Exit status 1: a property does not
  * hold, and its message is on stderr.
@@ -69,6 +69,7 @@ delayed_read_u64(const pg_atomic_uint64 *ptr)
 #undef pgsweep_read_u64
 
 #define MAX_THREADS		64
+#define MAX_BATCH		16		/* slots of a lease */
 #define LOCKED			0x100	/* a buffer's state: usage count, and this */
 #define NOTHING			PG_UINT32_MAX
 #define STUCK			UINT64_C(100000000) /* looks for one victim */
@@ -208,7 +209,8 @@ find_victim(PgSweepC2qSide *side)
 	return main_victim();
 }
 
-static void
+/* Returns the victim */
+static uint32
 miss(uint32 batch)
 {
 	PgSweepC2qSide side;
@@ -221,7 +223,6 @@ miss(uint32 batch)
 	if (buf != NOTHING)
 	{
 		set_usage(buf, 0);
-		code->window_ended(&c2q, &me->lease, buf);
 		me->windows++;
 	}
 	buf = find_victim(&side);
@@ -230,7 +231,7 @@ miss(uint32 batch)
 	{
 		pg_atomic_write_u32(&states[buf], 1);
 		me->given_up++;
-		return;
+		return buf;
 	}
 	pages[buf] = draw(num_pages);
 	me->races += code->passes(&c2q, buf);
@@ -238,6 +239,7 @@ miss(uint32 batch)
 	me->returned += side != PGSWEEP_C2Q_STRANGER;
 	me->loads++;
 	pg_atomic_write_u32(&states[buf], side == PGSWEEP_C2Q_MAIN ? PGSWEEP_C2Q_USES : 1);
+	return buf;
 }
 
 static void *
@@ -252,7 +254,7 @@ run(void *thread)
 		uint32		buf = draw(num_buffers);
 		uint32		state = pg_atomic_read_u32(&states[buf]);
 
-		batch = 1 + draw(16);
+		batch = 1 + draw(MAX_BATCH);
 		miss(batch);
 		if (draw(3) == 0 && state < 5)
 			set_usage(buf, state + 1);
@@ -260,33 +262,43 @@ run(void *thread)
 	return NULL;
 }
 
-static bool
-good(uint32 num_threads, uint32 *on_probation)
+/*
+ * Two laps more, of all threads in turn: each slot is filled again.  Buffers that
+ * are still passed over have been put into one since.
+ */
+static uint32
+passed_for_laps(uint32 num_threads, uint32 *on_probation)
 {
-	bool	   *in_slot = calloc(num_buffers, sizeof(bool));
-	uint64		loads = 0;
+	bool	   *put = calloc(num_buffers, sizeof(bool));
 	uint32		lost = 0;
-	uint32		length = pg_atomic_read_u32(&c2q.length);
 
-	for (uint32 i = 0; i < num_threads; i++)
-		loads += threads[i].loads + threads[i].lease.fill_left;
-	for (uint32 slot = 0; slot < num_buffers; slot++)
+	for (uint32 i = 0; i < 2 * num_buffers + 2 * MAX_BATCH * num_threads; i++)
 	{
-		uint32		entry = pg_atomic_read_u32(&c2q.slot[slot]);
-
-		if (entry != NOTHING)
-			in_slot[entry & ~PGSWEEP_C2Q_ENDED] = true;
+		me = &threads[i % num_threads];
+		put[miss(MAX_BATCH)] = true;
 	}
 	for (uint32 buf = 0; buf < num_buffers; buf++)
 	{
 		bool		passed = code->passes(&c2q, buf);
 
 		*on_probation += passed;
-		lost += passed && !in_slot[buf];
+		lost += passed && !put[buf];
 	}
-	free(in_slot);
+	free(put);
+	return lost;
+}
+
+static bool
+good(uint32 num_threads, uint32 *on_probation)
+{
+	uint32		lost = passed_for_laps(num_threads, on_probation);
+	uint32		length = pg_atomic_read_u32(&c2q.length);
+	uint64		loads = 0;
+
+	for (uint32 i = 0; i < num_threads; i++)
+		loads += threads[i].loads + threads[i].lease.fill_left;
 	if (lost > 0)
-		fprintf(stderr, "%u buffers: %u are passed over, and in no slot\n", num_buffers, lost);
+		fprintf(stderr, "%u buffers: %u are passed over for two laps\n", num_buffers, lost);
 	if (pg_atomic_read_u64(&c2q.fill) != loads)
 		fprintf(stderr, "%u buffers: the filling hand is at %llu after %llu slots\n", num_buffers,
 				(unsigned long long) pg_atomic_read_u64(&c2q.fill), (unsigned long long) loads);
