@@ -12,7 +12,7 @@ endif
 sweep_srcdir := $(patsubst %/,%,$(dir $(sweep_makefile)))
 
 # Targets that are the project's own even if a PG_CONFIG is given
-project_goals = server servers demo check check-core check-numa check-extensions check-long bench help
+project_goals = server servers demo check check-core check-numa check-arch check-extensions check-long bench help
 
 sweep_mode := $(if $(filter $(project_goals),$(MAKECMDGOALS)),project,$(if $(PG_CONFIG),pgxs,project))
 ifeq ($(sweep_mode),project)

@@ -8,7 +8,7 @@ default_variant = release
 sweep_tools := $(sweep_srcdir)/tools
 
 .PHONY: all server servers install uninstall installcheck demo check check-core \
-	check-numa check-extensions check-long bench clean distclean help
+	check-numa check-arch check-extensions check-long bench clean distclean help
 
 ifeq ($(PG_CONFIG),)
 
@@ -52,6 +52,9 @@ check-core:
 
 check-numa:
 	@$(sweep_tools)/check-numa $(if $(NODES),--nodes '$(NODES)') $(if $(PAGES),--pages '$(PAGES)') $(TESTS)
+
+check-arch:
+	@$(sweep_tools)/check-arch $(ARCH)
 
 check-extensions:
 	@CITUS_SOURCE='$(CITUS_SOURCE)' $(sweep_tools)/check-extensions $(EXTENSIONS)
