@@ -219,7 +219,7 @@ COMMENT ON COLUMN pg_sweep_partitions.allocations IS 'victims found here';
 COMMENT ON COLUMN pg_sweep_partitions.redirected_in IS 'of allocations, those for processes with another home';
 COMMENT ON COLUMN pg_sweep_partitions.local_allocations IS 'of allocations, those for processes on the partition''s node';
 COMMENT ON COLUMN pg_sweep_partitions.evictions IS 'of allocations, those whose buffer held a page';
-COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'how long an unused page stays: num_buffers divided by evictions per second while a strategy with partitions was active since stats_reset; NULL without evictions';
+COMMENT ON COLUMN pg_sweep_partitions.life_expectancy IS 'time in which as many pages leave as the partition has buffers: num_buffers divided by evictions per second while a strategy with partitions was active since stats_reset; NULL without evictions';
 
 CREATE FUNCTION pg_sweep_get_clock2q(
     OUT strategy text,

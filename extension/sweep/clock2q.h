@@ -95,8 +95,9 @@
 
 /*
  * Slots that one lease has at most, and as a part of the window.  What all
- * processes together have leased must be less than that: a window ends at a
- * slot that has to be filled by then.
+ * processes together have leased should be less than that: a window ends at a
+ * slot that has to be filled by then.  With partitions it is, unless most
+ * processes are served by a few: then windows are missed.
  */
 #define PGSWEEP_C2Q_BATCH		16
 #define PGSWEEP_C2Q_BATCH_PART	(1.0 / 16)
@@ -257,6 +258,21 @@ static inline uint32
 pgsweep_c2q_next_slot(const PgSweepClock2q *c, uint32 slot)
 {
 	return slot + 1 == c->first_slot + c->num_buffers ? c->first_slot : slot + 1;
+}
+
+/*
+ * Buffers of this partition that are in slots of others are the main part's.
+ */
+static inline void
+pgsweep_c2q_only_own_slots(PgSweepClock2q *c)
+{
+	for (uint32 buf = c->first_slot; buf < c->first_slot + c->num_buffers; buf++)
+	{
+		uint32		slot = pg_atomic_read_u32(&c->place[buf]);
+
+		if (slot != PGSWEEP_C2Q_NONE && slot - c->first_slot >= c->num_buffers)
+			pg_atomic_write_u32(&c->place[buf], PGSWEEP_C2Q_NONE);
+	}
 }
 
 /*

@@ -128,8 +128,9 @@ pgsweep_first_lap_goes_on(PgSweepProbation *p, uint64 lap_end)
 									   goes_on ? pgsweep_hand_read(part) + part->num_buffers : 0))
 	{
 		pg_atomic_write_u32(&p->lap_free, (uint32) left);
+		/* not to zero: another lap may have begun since */
 		if (!goes_on)
-			pg_atomic_write_u32(&p->free_buffers, 0);
+			pg_atomic_sub_fetch_u32(&p->free_buffers, left);
 	}
 	return goes_on;
 }

@@ -80,9 +80,9 @@ choose_slots(PgSweepSlot *slot, uint64 active)
 	{
 		PgSweepCounters *count = &slot->counters[PGSWEEP_CLOCK2Q_PARTITIONED];
 
+		/* as if a switch had come */
 		count->leases_expired++;
-		count->buffers_expired += lease->left;
-		lease->left = lease->size = 0;
+		count->buffers_expired += pgsweep_lease_expire(lease, 0, 0);
 	}
 }
 
@@ -107,11 +107,22 @@ clock2q_partitioned_loaded(PgSweepSlot *slot, BufferDesc *buf, uint64 hash,
 	pgsweep_probation_loaded(pgsweep_probation_with(p, buf->buf_id), slot, buf, hash, ring, active);
 }
 
+/*
+ * Under "clock2q", any slot may have any buffer.  A partition's hand would pass
+ * over one in a slot of another partition until that one fills the slot, and an
+ * idle one does not.  Processes that have the new strategy already may write
+ * places meanwhile: one that is lost is a page that is not judged.
+ */
 static void
 clock2q_partitioned_activated(void)
 {
 	for (uint32 i = 0; i < PgSweepPool->num_partitions; i++)
-		pgsweep_first_lap_activated(&PgSweepPool->probation[i]);
+	{
+		PgSweepProbation *p = &PgSweepPool->probation[i];
+
+		pgsweep_c2q_only_own_slots(&p->c2q);
+		pgsweep_first_lap_activated(p);
+	}
 }
 
 static void
