@@ -15,7 +15,7 @@ use Test::More;
 my $node = property_node('clock2q', 'test_sweep_clock2q');
 my %found = check_cases($node, 'clock2q', 400, 2.5);
 note 'a number was in its slot for at most ' . $found{worst_age} / 1000 . ' laps';
-check_mutants($node, 'clock2q', 100, 36);
+check_mutants($node, 'clock2q', 100, 38);
 
 $node->stop;
 done_testing();

@@ -42,7 +42,7 @@ loaded_by(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 buf, uint64 hash, Pu
 		lease->change += (int32) c->step * (side == PGSWEEP_C2Q_PROBATION ? 1 : -1);
 	put(c, lease->fill_slot, side == PGSWEEP_C2Q_STRANGER ? buf : PGSWEEP_C2Q_NONE);
 	lease->fill_left--;
-	lease->fill_slot = (lease->fill_slot + 1) % c->num_buffers;
+	lease->fill_slot = pgsweep_c2q_next_slot(c, lease->fill_slot);
 	return side;
 }
 
@@ -144,6 +144,25 @@ lease_not_atomic(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
 	pg_atomic_write_u64(&c->fill, before + batch);
 }
 
+/* A partition's slots are the first ones of the pool's */
+static void
+lease_of_pool(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 batch)
+{
+	pgsweep_c2q_take_slots(c, lease, batch);
+	lease->fill_slot -= c->first_slot;
+}
+
+/* Behind a partition's last slot comes the next partition's first */
+static uint32
+judge_beyond(PgSweepClock2q *c, PgSweepC2qLease *lease, uint32 *unused)
+{
+	uint32		slot = lease->judge_slot;
+	uint32		buf = pgsweep_c2q_judge(c, lease, unused);
+
+	lease->judge_slot = slot + 1;
+	return buf;
+}
+
 static bool
 passes_none(const PgSweepClock2q *c, uint32 buf)
 {
@@ -157,7 +176,8 @@ window_one_late(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
 	PgSweepC2qLease other = *lease;
 
-	other.fill_slot = (lease->fill_slot + c->num_buffers - 1) % c->num_buffers;
+	other.fill_slot = lease->fill_slot == c->first_slot ? c->first_slot + c->num_buffers - 1 :
+		lease->fill_slot - 1;
 	return pgsweep_c2q_end_window(c, &other);
 }
 
@@ -166,7 +186,7 @@ window_one_early(PgSweepClock2q *c, const PgSweepC2qLease *lease)
 {
 	PgSweepC2qLease other = *lease;
 
-	other.fill_slot = (lease->fill_slot + 1) % c->num_buffers;
+	other.fill_slot = pgsweep_c2q_next_slot(c, lease->fill_slot);
 	return pgsweep_c2q_end_window(c, &other);
 }
 
@@ -426,6 +446,8 @@ static const Clock2qCode clock2q_codes[] = {
 	{"judges in a former place", REAL_CODE, .judge = judge_anywhere},
 	{"passes over what has any place", REAL_CODE, .passes = passes_by_place},
 	{"fills without atomic tickets", REAL_CODE, .take_slots = lease_not_atomic},
+	{"slots of the pool", REAL_CODE, .take_slots = lease_of_pool},
+	{"judges beyond the partition", REAL_CODE, .judge = judge_beyond},
 	{"main part passes over none", REAL_CODE, .passes = passes_none},
 	{"window one slot late", REAL_CODE, .end_window = window_one_late},
 	{"window one slot early", REAL_CODE, .end_window = window_one_early},

@@ -27,6 +27,7 @@ typedef struct Clock2qCounts
 	int64		between;		/* they stop between operations */
 	int64		within;			/* they stop within operations */
 	int64		tiny;			/* no window */
+	int64		part;			/* a partition: its slots are not the pool's first */
 	int64		young;			/* a victim from probation */
 	int64		old;			/* from the main part */
 	int64		stayed;			/* judged, and stays */
@@ -87,6 +88,7 @@ static struct
 {
 	SimMode		mode;
 	uint32		n;
+	uint32		first;			/* slot */
 	uint32		npages;
 	uint32		nprocs;
 	uint32		batch;
@@ -109,9 +111,9 @@ static struct
 	uint8		usage[MAX_POOL];
 	bool		locked[MAX_POOL];	/* someone's victim */
 	uint64		put_at[MAX_POOL];	/* load */
-	uint32		content[MAX_POOL];	/* of each slot */
-	bool		ended[MAX_POOL];	/* its window */
-	uint64		filled_at[MAX_POOL];	/* load */
+	uint32		content[2 * MAX_POOL];	/* of each slot */
+	bool		ended[2 * MAX_POOL];	/* its window */
+	uint64		filled_at[2 * MAX_POOL];	/* load */
 	uint32		where[MAX_PAGES];	/* buffer of each page */
 	bool		coming[MAX_PAGES];	/* is loaded by someone */
 	PgSweepC2qSide ghost[MAX_PAGES];	/* where it left from */
@@ -121,7 +123,7 @@ static struct
 } sim;
 
 static PgSweepClock2q c2q;
-static pg_atomic_uint32 slots[MAX_POOL];
+static pg_atomic_uint32 slots[2 * MAX_POOL];
 static pg_atomic_uint32 places[MAX_POOL];
 static PgSweepC2qSet sets[MAX_POOL];
 
@@ -259,6 +261,16 @@ next_miss(void)
 	}
 }
 
+/* Its buffers have the numbers from 0 on all the same: they are not compared */
+static void
+init_rule(void)
+{
+	code->init(&c2q, sim.n, slots, places, sets);
+	c2q.first_slot = sim.first;
+	for (int i = 0; i < lengthof(slots); i++)
+		pg_atomic_init_u32(&slots[i], NOTHING);
+}
+
 static void
 make_case(void)
 {
@@ -267,6 +279,7 @@ make_case(void)
 	memset(&sim, 0, sizeof(sim));
 	sim.mode = random_in(0, 3);
 	sim.n = random_in(0, 3) == 0 ? size : random_in(size, Min(2 * size, MAX_POOL));
+	sim.first = random_in(0, 1) == 0 ? 0 : random_in(1, MAX_POOL - 64);	/* mutants go beyond */
 	sim.npages = sim.n * random_in(3, 8) / 2 + MAX_PROCESSES + 64;
 	sim.npages = Min(sim.npages, MAX_PAGES);
 	sim.nprocs = sim.mode == ALONE ? 1 : random_in(2, Min(Max(sim.n / 8, 2), MAX_PROCESSES));
@@ -280,7 +293,7 @@ make_case(void)
 		sim.ghost[i] = STRANGER;
 
 	sim.depth = MAX_DEPTH;		/* no stops yet */
-	code->init(&c2q, sim.n, slots, places, sets);
+	init_rule();
 	sim.depth = 0;
 	sim.batch = Max(Min(c2q.batch, sim.n / 64 / sim.nprocs), 1);
 	if (random_in(0, 1) == 0)
@@ -292,6 +305,7 @@ make_case(void)
 	sim.had.between = sim.mode == BETWEEN;
 	sim.had.within = sim.mode == WITHIN;
 	sim.had.tiny = sim.n < 32;
+	sim.had.part = sim.first > 0;
 }
 
 #endif							/* CLOCK2Q_POOL_H */

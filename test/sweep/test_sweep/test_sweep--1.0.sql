@@ -100,7 +100,7 @@ RETURNS SETOF text AS '$libdir/test_sweep_homes' LANGUAGE C IMMUTABLE STRICT;
 CREATE FUNCTION test_sweep_clock2q(seed int8, number int4,
 		code text DEFAULT 'pg_sweep', OUT violation text, OUT cases int8,
 		OUT alone int8, OUT whole int8, OUT "between" int8, OUT within int8,
-		OUT tiny int8, OUT young int8, OUT old int8, OUT stayed int8,
+		OUT tiny int8, OUT part int8, OUT young int8, OUT old int8, OUT stayed int8,
 		OUT windows int8, OUT missed int8, OUT from_probation int8,
 		OUT from_main int8, OUT forgotten int8, OUT soon int8, OUT late int8,
 		OUT longer int8, OUT shorter int8, OUT "most" int8, OUT "least" int8,

@@ -77,7 +77,7 @@ take_lease(Process *p)
 static void
 end_window(Process *p)
 {
-	uint32		slot = (p->lease.fill_slot + sim.n - window_length()) % sim.n;
+	uint32		slot = sim.first + (p->lease.fill_slot - sim.first + sim.n - window_length()) % sim.n;
 	uint32		expected = NOTHING;
 	uint32		buf;
 
@@ -363,7 +363,7 @@ check_extensions(void)
 	/* half the least length has room for them, and for a lease */
 	if (least_length() / 2 < MOST_VICTIMS + PGSWEEP_C2Q_BATCH)
 		return;
-	code->init(&c2q, sim.n, slots, places, sets);
+	init_rule();
 	for (uint32 turn = 0; turn < 40 + sim.n / 16 && !sim.failed; turn++)
 	{
 		uint32		number = random_in(0, 1) == 0 ? 1 : random_in(2, MOST_VICTIMS);
@@ -404,7 +404,7 @@ check_second_place(void)
 	PgSweepC2qLease late;
 	uint32		unused;
 
-	code->init(&c2q, sim.n, slots, places, sets);
+	init_rule();
 	code->take_slots(&c2q, &lease, lengthof(loads));
 	late = lease;
 	for (uint32 i = 0; i < lengthof(loads); i++)
@@ -412,18 +412,18 @@ check_second_place(void)
 
 	(void) code->loaded(&c2q, &late, 4, hash_of(4));
 	REQUIRE(code->passes(&c2q, 3) && code->passes(&c2q, 4), "%u buffers: one has lost its second place", sim.n);
-	late.fill_slot = window_length() + 2;
+	late.fill_slot = sim.first + window_length() + 2;
 	REQUIRE(window_length() == 0 || code->end_window(&c2q, &late) == NOTHING,
 			"%u buffers: a window ends where one was before", sim.n);
-	late.fill_slot = 1;
+	late.fill_slot = sim.first + 1;
 	(void) code->loaded(&c2q, &late, 5, hash_of(5));
 	REQUIRE(!code->passes(&c2q, 3) && code->passes(&c2q, 5), "%u buffers: one keeps a place that another has", sim.n);
 
-	lease.judge_slot = 2;
+	lease.judge_slot = sim.first + 2;
 	lease.may_judge = lease.judge_left = 2;
 	REQUIRE(code->judge(&c2q, &lease, &unused) == NOTHING && code->passes(&c2q, 6),
 			"%u buffers: one is judged where it was before", sim.n);
-	REQUIRE(pg_atomic_read_u32(&slots[2]) == NOTHING, "%u buffers: a slot has been judged, and is not empty", sim.n);
+	REQUIRE(pg_atomic_read_u32(&slots[sim.first + 2]) == NOTHING, "%u buffers: a slot has been judged, and is not empty", sim.n);
 	REQUIRE(code->judge(&c2q, &lease, &unused) == 6, "%u buffers: one is not judged in its place", sim.n);
 }
 
@@ -439,7 +439,7 @@ check_places(void)
 
 	sim.depth = MAX_DEPTH;		/* no stops meanwhile */
 	memset(in_slots, 0, sizeof(in_slots));
-	for (uint32 slot = 0; slot < sim.n; slot++)
+	for (uint32 slot = sim.first; slot < sim.first + sim.n; slot++)
 	{
 		uint32		entry = pg_atomic_read_u32(&slots[slot]);
 
