@@ -150,7 +150,7 @@ SKIP:
 }
 
 my $rows = decode_json(slurp_file("$work/demo.json"));
-is(join(' ', sort keys %{ { map { $_->{side} => 1 } @$rows } }), 'batched clock2q partitioned stock', 'the results are of all strategies');
+is(join(' ', sort keys %{ { map { $_->{side} => 1 } @$rows } }), 'batched clock2q clock2q_partitioned partitioned stock', 'the results are of all strategies');
 
 is(ask('SELECT lwlock_policy FROM pg_sweep_status'), 'stock', 'the server still runs, with the policy as before');
 is(ask('SELECT count(*) FROM pg_sweep_lwlock_policies WHERE own'), '0', 'no tranche has a policy of its own');
